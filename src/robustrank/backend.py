@@ -1,0 +1,107 @@
+"""The one room that knows array libraries.
+
+Everything numeric is written against the array API standard; what the standard lacks (selection in
+linear time, a truncated SVD, a norm that cannot overflow) is here, once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import array_api_extra as xpx
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_namespace
+
+# No static type describes "an array of any library that follows the standard".
+Array = Any
+Namespace = Any
+
+Seed = int | np.random.Generator | None
+
+# Below this size a thin dense SVD is faster than a Lanczos one.
+_DENSE_SVD_LIMIT = 600
+
+
+def namespace(*arrays: Array) -> Namespace:
+    """The array library that the given arrays belong to, in its standard dress."""
+    return array_namespace(*arrays)
+
+
+def to_numpy(array: Array) -> np.ndarray[Any, Any]:
+    """The same values as a NumPy array."""
+    return np.asarray(array)
+
+
+def epsilon(array: Array) -> float:
+    """The rounding unit of the array's precision."""
+    return float(namespace(array).finfo(array.dtype).eps)
+
+
+def quantile_index(m: int, p: float) -> int:
+    """Where the sample p-quantile stands among m sorted values, counted from zero.
+
+    The paper's θ_p is inf{x : F(x) ≥ p} with F the empirical distribution, so this is the smallest
+    k with (k + 1)/m ≥ p. The division is compared as it rounds: p·m alone would be off by one for
+    0.07 and m = 100.
+    """
+    if not 0 < p < 1:
+        raise ValueError(f"p={p} is not a quantile; expected 0 < p < 1")
+    k = max(math.ceil(p * m) - 1, 0)
+    if k > 0 and k / m >= p:
+        k -= 1
+    return k
+
+
+def sample_quantile(values: Array, p: float) -> Array:
+    """θ_p of a sample, as a zero-dimensional array: one of the values, never an average of two."""
+    m = values.shape[0]
+    if m == 0:
+        raise ValueError("an empty sample has no quantile")
+    k = quantile_index(m, p)
+    return xpx.partition(values, k, xp=namespace(values))[k]
+
+
+def lower_median(values: Array) -> Array:
+    """The paper's median, θ_½: ``sorted(values)[(m - 1) // 2]``."""
+    return sample_quantile(values, 0.5)
+
+
+def frobenius_norm(array: Array) -> Array:
+    """The root of the sum of squares, for entries of any size that the dtype holds."""
+    xp = namespace(array)
+    flat = xp.reshape(array, (-1,))
+    largest = xp.max(xp.abs(flat))
+    safe = xp.where((largest > 0) & xp.isfinite(largest), largest, xp.ones_like(largest))
+    return safe * xp.linalg.vector_norm(flat / safe)
+
+
+def spectral_norm(tall: Array) -> Array:
+    """The largest singular value of a thin matrix."""
+    xp = namespace(tall)
+    return xp.max(xp.linalg.svdvals(tall))
+
+
+def leading_svd(matrix: Array, rank: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """The leading singular triplets (left n1 × rank, values, right n2 × rank), largest first.
+
+    A large NumPy matrix goes through Lanczos, so that no n1 × n1 array is ever formed. A matrix
+    that is not finite has no SVD, and its triplets are NaN.
+    """
+    xp = namespace(matrix)
+    if not bool(xp.all(xp.isfinite(matrix))):
+        return tuple(xp.full(s, xp.nan, dtype=matrix.dtype) for s in _svd_shapes(matrix, rank))
+    if is_numpy_namespace(xp) and min(matrix.shape) > max(_DENSE_SVD_LIMIT, 8 * rank):
+        from scipy.sparse.linalg import svds
+
+        start = rng.standard_normal(min(matrix.shape)).astype(matrix.dtype)
+        left, values, right_t = svds(matrix, k=rank, v0=start)
+        order = np.argsort(-values)
+        left, values, right_t = left[:, order], values[order], right_t[order]
+    else:
+        left, values, right_t = xp.linalg.svd(matrix, full_matrices=False)
+    return left[:, :rank], values[:rank], xp.matrix_transpose(right_t[:rank, :])
+
+
+def _svd_shapes(matrix: Array, rank: int) -> tuple[tuple[int, ...], ...]:
+    return (matrix.shape[0], rank), (rank,), (matrix.shape[1], rank)

@@ -1,0 +1,18 @@
+"""How a matrix is measured: one file per family, one contract for all."""
+
+from robustrank.operators.base import Operator, PassCounter
+from robustrank.operators.checks import check_operator
+from robustrank.operators.dense import DenseOperator
+from robustrank.operators.streamed import StreamedOperator
+from robustrank.operators.transposed import TransposedOperator
+from robustrank.operators.wrap import as_operator
+
+__all__ = [
+    "DenseOperator",
+    "Operator",
+    "PassCounter",
+    "StreamedOperator",
+    "TransposedOperator",
+    "as_operator",
+    "check_operator",
+]

@@ -1,0 +1,69 @@
+"""The checks that every operator must pass, shipped so that a new family can use them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robustrank.backend import Array, epsilon, to_numpy
+from robustrank.operators.base import Operator
+
+
+@dataclass(frozen=True)
+class OperatorCheck:
+    """How far an operator is from each law it must keep, relative to the sizes involved."""
+
+    dot: float  # <A(U Vᵀ), w> against <U, A*(w) V> and against <V, A*(w)ᵀ U>
+    linearity: float  # A(U [aV1 + bV2]ᵀ) against a A(U V1ᵀ) + b A(U V2ᵀ)
+    svd: float  # the leading triplets of A*(w) against its products with them
+    subset: float  # A restricted to some rows against the same entries of A
+    tolerance: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether every law holds to rounding."""
+        return max(self.dot, self.linearity, self.svd, self.subset) <= self.tolerance
+
+
+def check_operator(operator: Operator, rank: int = 2, seed: int = 0) -> OperatorCheck:
+    """Measure how well ``operator`` keeps the laws of its contract, on random factors."""
+    rng = np.random.default_rng(seed)
+    m, (n1, n2) = operator.measurements, operator.matrix_shape
+    rank = min(rank, n1, n2)
+
+    def draw(*shape: int) -> Array:
+        values = operator.asarray(rng.standard_normal(shape))
+        return operator.asarray(to_numpy(values).astype(_numpy_dtype(operator)))
+
+    U, V, V2, w = draw(n1, rank), draw(n2, rank), draw(n2, rank), draw(m)
+    measured = operator.measure(U, V)
+    GV, GtU = operator.backproject(w, U, V)
+    inner, size = _dot(measured, w), _norm(measured) * _norm(w)
+    dot = max(abs(inner - _dot(U, GV)), abs(inner - _dot(V, GtU))) / size
+
+    combined = operator.measure(U, 2.0 * V - 3.0 * V2)
+    expected = 2.0 * measured - 3.0 * operator.measure(U, V2)
+    linearity = _norm(combined - expected) / _norm(expected)
+
+    left, values, right = operator.leading_svd(w, rank, rng)
+    G_right, Gt_left = operator.backproject(w, left, right)
+    svd = max(_norm(G_right - left * values), _norm(Gt_left - right * values)) / _norm(values)
+
+    half = slice(0, (m + 1) // 2)
+    subset = _norm(operator.rows(half).measure(U, V) - measured[half]) / _norm(measured)
+    # Sums of n1·n2 rounded terms: the error grows like the root of their number.
+    tolerance = 50 * epsilon(measured) * float(np.sqrt(n1 * n2))
+    return OperatorCheck(dot, linearity, svd, subset, tolerance)
+
+
+def _numpy_dtype(operator: Operator) -> str:
+    return "float32" if "32" in str(operator.dtype) else "float64"
+
+
+def _dot(a: Array, b: Array) -> float:
+    return float(np.vdot(to_numpy(a).astype(float), to_numpy(b).astype(float)))
+
+
+def _norm(a: Array) -> float:
+    return float(np.linalg.norm(to_numpy(a).astype(float)))

@@ -1,0 +1,76 @@
+"""Sensing matrices held in memory as one array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robustrank.backend import Array, leading_svd, namespace
+from robustrank.operators.base import Operator, PassCounter
+
+
+class DenseOperator(Operator):
+    """Measurements whose A_i are the rows of an array: one matrix–vector product is one pass.
+
+    ``flat`` is (m, n1·n2), row i being A_i read row by row. It is used as it is, never copied.
+    """
+
+    def __init__(
+        self, flat: Array, matrix_shape: tuple[int, int], counter: PassCounter | None = None
+    ) -> None:
+        self._flat = flat
+        self._matrix_shape = matrix_shape
+        self._counter = counter or PassCounter()
+        self._xp = namespace(flat)
+
+    @property
+    def measurements(self) -> int:
+        return int(self._flat.shape[0])
+
+    @property
+    def matrix_shape(self) -> tuple[int, int]:
+        return self._matrix_shape
+
+    @property
+    def dtype(self) -> Any:
+        return self._flat.dtype
+
+    @property
+    def passes(self) -> float:
+        return self._counter.rows_read / self.measurements
+
+    def asarray(self, values: Any) -> Array:
+        return self._xp.asarray(values)
+
+    def measure(self, U: Array, V: Array) -> Array:
+        self._counter.add(self.measurements)
+        matrix = U @ self._xp.matrix_transpose(V)
+        return self._flat @ self._stored(self._xp.reshape(matrix, (-1,)))
+
+    def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
+        G = self._xp.astype(self._adjoint(w), U.dtype, copy=False)
+        return G @ V, self._xp.matrix_transpose(G) @ U
+
+    def leading_svd(
+        self, w: Array, rank: int, rng: np.random.Generator
+    ) -> tuple[Array, Array, Array]:
+        G = self._xp.astype(self._adjoint(w), w.dtype, copy=False)
+        return leading_svd(G, rank, rng)
+
+    def rows(self, index: slice) -> DenseOperator:
+        return DenseOperator(self._flat[index, :], self._matrix_shape, self._counter)
+
+    def _adjoint(self, w: Array) -> Array:
+        """A*(w) as an n1 × n2 array. Written ``w @ A``: the transposed form is slower."""
+        self._counter.add(self.measurements)
+        return self._xp.reshape(self._stored(w) @ self._flat, self._matrix_shape)
+
+    def _stored(self, array: Array) -> Array:
+        return self._xp.astype(array, self.dtype, copy=False)
+
+    def __repr__(self) -> str:
+        n1, n2 = self._matrix_shape
+        return (
+            f"DenseOperator({self.measurements} measurements of a {n1} × {n2} matrix, {self.dtype})"
+        )

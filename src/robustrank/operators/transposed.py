@@ -1,0 +1,54 @@
+"""Measurements of Mᵀ seen as measurements of M."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robustrank.backend import Array
+from robustrank.operators.base import Operator
+
+
+@dataclass(frozen=True)
+class TransposedOperator(Operator):
+    """Swaps the roles of the two factors of another operator; costs nothing."""
+
+    inner: Operator
+
+    @property
+    def measurements(self) -> int:
+        return self.inner.measurements
+
+    @property
+    def matrix_shape(self) -> tuple[int, int]:
+        n2, n1 = self.inner.matrix_shape
+        return n1, n2
+
+    @property
+    def dtype(self) -> Any:
+        return self.inner.dtype
+
+    @property
+    def passes(self) -> float:
+        return self.inner.passes
+
+    def asarray(self, values: Any) -> Array:
+        return self.inner.asarray(values)
+
+    def measure(self, U: Array, V: Array) -> Array:
+        return self.inner.measure(V, U)
+
+    def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
+        GtU, GV = self.inner.backproject(w, V, U)
+        return GV, GtU
+
+    def leading_svd(
+        self, w: Array, rank: int, rng: np.random.Generator
+    ) -> tuple[Array, Array, Array]:
+        right, values, left = self.inner.leading_svd(w, rank, rng)
+        return left, values, right
+
+    def rows(self, index: slice) -> TransposedOperator:
+        return TransposedOperator(self.inner.rows(index))

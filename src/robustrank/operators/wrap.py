@@ -1,0 +1,119 @@
+"""From what a user has to an operator: validate once, copy never."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import is_array_api_obj
+
+from robustrank.backend import Array, namespace, to_numpy
+from robustrank.operators.base import Operator
+from robustrank.operators.dense import DenseOperator
+from robustrank.operators.streamed import StreamedOperator
+from robustrank.operators.transposed import TransposedOperator
+
+
+def as_operator(A: Any, shape: tuple[int, int] | None = None) -> Operator:
+    """The operator for sensing data ``A``: an (m, n1, n2) array, or (m, n1·n2) with ``shape``.
+
+    An operator is returned as it is. An array is checked (one pass) and never copied: a memory map
+    or an array of unusual strides is read in blocks, any other goes to BLAS whole.
+    """
+    if isinstance(A, Operator):
+        if shape is not None and tuple(shape) != A.matrix_shape:
+            raise ValueError(f"shape={shape} does not fit the operator's {A.matrix_shape}")
+        return A
+    sensing = A if is_array_api_obj(A) else np.asarray(A)
+    _check_dtype(sensing)
+    matrix_shape = _matrix_shape(sensing, shape)
+    operator = _choose(sensing, matrix_shape)
+    _check_finite(operator, sensing)
+    return operator
+
+
+def _check_dtype(sensing: Array) -> None:
+    xp = namespace(sensing)
+    allowed = (xp.float32, xp.float64)
+    dtype = sensing.dtype.newbyteorder("=") if isinstance(sensing, np.ndarray) else sensing.dtype
+    if dtype not in allowed:
+        raise TypeError(
+            f"A has dtype {sensing.dtype}; expected float32 or float64 (real). Convert it first, "
+            'for example with A.astype("float64")'
+        )
+
+
+def _matrix_shape(sensing: Array, shape: tuple[int, int] | None) -> tuple[int, int]:
+    got = tuple(int(n) for n in sensing.shape)
+    if len(got) not in (2, 3):
+        raise ValueError(
+            f"A has shape {got}; expected (m, n1, n2), or (m, n1*n2) with shape=(n1, n2)"
+        )
+    if got[0] == 0:
+        raise ValueError(f"A has shape {got}: there is no measurement; expected m ≥ 1")
+    if len(got) == 3:
+        if shape is not None and tuple(shape) != got[1:]:
+            raise ValueError(f"A has shape {got}, which does not fit shape={tuple(shape)}")
+        matrix_shape = got[1:]
+    elif shape is None:
+        raise ValueError(f"A has shape {got}; give shape=(n1, n2) with n1*n2 = {got[1]}")
+    else:
+        matrix_shape = (int(shape[0]), int(shape[1]))
+    if min(matrix_shape) < 1:
+        raise ValueError(f"the matrix would have shape {matrix_shape}; expected at least 1 × 1")
+    if len(got) == 2 and matrix_shape[0] * matrix_shape[1] != got[1]:
+        raise ValueError(
+            f"A has {got[1]} columns, but shape={matrix_shape} needs "
+            f"{matrix_shape[0]} × {matrix_shape[1]} = {matrix_shape[0] * matrix_shape[1]}"
+        )
+    return matrix_shape
+
+
+def _choose(sensing: Array, matrix_shape: tuple[int, int]) -> Operator:
+    n1, n2 = matrix_shape
+    if not isinstance(sensing, np.ndarray):
+        flat = namespace(sensing).reshape(sensing, (sensing.shape[0], n1 * n2))
+        return DenseOperator(flat, matrix_shape)
+    if not isinstance(sensing, np.memmap):
+        flat = _flat_view(sensing)
+        if flat is not None:
+            return DenseOperator(flat, matrix_shape)
+        flat = _flat_view(sensing.swapaxes(-1, -2)) if sensing.ndim == 3 else None
+        if flat is not None:  # column by column, as MATLAB and Fortran lay it out
+            return TransposedOperator(DenseOperator(flat, (n2, n1)))
+    return StreamedOperator(sensing, matrix_shape)
+
+
+def _flat_view(sensing: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+    """The array as (m, n1·n2) for BLAS, or None where a copy would be made of it."""
+    m, size = sensing.shape[0], sensing[0].size
+    if not (sensing.dtype.isnative and sensing.flags.aligned):
+        return None
+    try:
+        flat = sensing.reshape(m, size, copy=False)
+    except ValueError:
+        return None
+    item = sensing.itemsize
+    row_step, column_step = flat.strides
+    by_rows = column_step == item and row_step >= size * item and row_step % item == 0
+    by_columns = row_step == item and column_step >= m * item and column_step % item == 0
+    return flat if by_rows or by_columns else None
+
+
+def _check_finite(operator: Operator, sensing: Array) -> None:
+    """Refuse NaN and infinity in A, naming the first bad row.
+
+    A product with ones is a pass at full speed that no NaN or infinity survives unseen; only a row
+    whose sum is not finite is then looked at entry by entry (a sum of finite numbers may overflow).
+    """
+    n1, n2 = operator.matrix_shape
+    xp = np if isinstance(sensing, np.ndarray) else namespace(sensing)
+    ones = (xp.ones((n, 1), dtype=operator.dtype) for n in (n1, n2))
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspects = np.flatnonzero(~np.isfinite(to_numpy(operator.measure(*ones))))
+    for row in suspects.tolist():
+        if not bool(xp.all(xp.isfinite(sensing[row, ...]))):
+            raise ValueError(
+                f"A contains NaN or infinity (first in row {row}); expected finite numbers. "
+                "Remove such rows from A and y"
+            )

@@ -1,0 +1,131 @@
+"""What is asked: find M of a given rank with A(M) = y, except where y lies."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import is_array_api_obj
+
+from robustrank.backend import Array, lower_median, namespace, to_numpy
+from robustrank.operators import Operator
+from robustrank.theory import degrees_of_freedom
+
+
+class UndersampledWarning(UserWarning):
+    """There are fewer measurements than the matrix has free numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Measurements ``y`` of a matrix of ``rank``, seen through ``operator``; validated once.
+
+    ``y`` may contain ±inf, which is an outlier like any other, but no NaN. It is held in the finer
+    of its own precision and the operator's, and the factors follow it.
+    """
+
+    operator: Operator
+    y: Array
+    rank: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rank", _checked_rank(self.rank, self.operator.matrix_shape))
+        object.__setattr__(self, "y", _checked_measurements(self.y, self.operator))
+        _warn_if_undersampled(self.operator, self.rank)
+
+    @property
+    def scale(self) -> float:
+        """The size of a typical measurement: the lower median of |y|."""
+        return float(lower_median(namespace(self.y).abs(self.y)))
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """r (n1 + n2 − r), the free numbers of the matrix that is sought."""
+        return degrees_of_freedom(*self.operator.matrix_shape, self.rank)
+
+    def in_units_of(self, unit: float) -> Problem:
+        """The same problem with y divided by ``unit``; its solution is M divided by ``unit``."""
+        rescaled = copy.copy(self)
+        object.__setattr__(rescaled, "y", self.y / unit)
+        return rescaled
+
+
+def _checked_rank(rank: Any, shape: tuple[int, int]) -> int:
+    if isinstance(rank, bool) or not isinstance(rank, (int, np.integer)):
+        raise TypeError(f"rank={rank!r} is a {type(rank).__name__}; expected an integer")
+    if rank < 1:
+        raise ValueError(f"rank={rank}; expected at least 1")
+    if rank > min(shape):
+        raise ValueError(
+            f"rank={rank} is larger than min(n1, n2) = {min(shape)} for a "
+            f"{shape[0]} × {shape[1]} matrix; expected at most {min(shape)}"
+        )
+    return int(rank)
+
+
+def _checked_measurements(y: Any, operator: Operator) -> Array:
+    values = y if is_array_api_obj(y) else np.asarray(y)
+    m = operator.measurements
+    if tuple(values.shape) != (m,):
+        raise ValueError(
+            f"y has shape {tuple(values.shape)}; expected ({m},), one value per sensing matrix"
+        )
+    values = _as_real_floating(values, operator)
+    xp = namespace(values)
+    missing = int(xp.sum(xp.astype(xp.isnan(values), xp.int64)))
+    if missing:
+        raise ValueError(
+            f"y contains {missing} NaN; a missing measurement cannot be believed or doubted. "
+            "Remove those entries from y and the same rows from A"
+        )
+    _check_majority(values)
+    return values
+
+
+def _as_real_floating(values: Array, operator: Operator) -> Array:
+    if isinstance(values, np.ndarray):
+        values = values.astype(values.dtype.newbyteorder("="), copy=False)
+    xp = namespace(values)
+    if values.dtype not in (xp.float32, xp.float64):
+        raise TypeError(
+            f"y has dtype {values.dtype}; expected float32 or float64 (real). Convert it first, "
+            'for example with y.astype("float64")'
+        )
+    values = operator.asarray(values)
+    return xp.astype(values, xp.result_type(values.dtype, operator.dtype), copy=False)
+
+
+def _check_majority(values: Array) -> None:
+    """Refuse measurements of which more than half say the same: no median survives that."""
+    array = to_numpy(values)
+    if not np.any(array):
+        raise ValueError("y is all zero: there is nothing to recover; expected measurements of M")
+    infinite = int(np.sum(np.isinf(array)))
+    if infinite > len(array) // 2:
+        raise ValueError(
+            f"{infinite} of {len(array)} measurements in y are infinite; expected fewer than half"
+        )
+    # If more than half are equal, the median is one of them.
+    middle = float(lower_median(array))
+    same = int(np.sum(array == middle))
+    if same > len(array) // 2 and len(array) > 2:
+        raise ValueError(
+            f"{same} of {len(array)} measurements in y are exactly {middle:g}: more than half are "
+            "identical, as from a stuck or saturated sensor; remove them from y and A"
+        )
+
+
+def _warn_if_undersampled(operator: Operator, rank: int) -> None:
+    n1, n2 = operator.matrix_shape
+    needed = degrees_of_freedom(n1, n2, rank)
+    if operator.measurements < needed:
+        warnings.warn(
+            f"{operator.measurements} measurements cannot determine a {n1} × {n2} matrix of rank "
+            f"{rank}: it has {needed} degrees of freedom. Expect a wrong answer; add measurements "
+            "or lower the rank",
+            UndersampledWarning,
+            stacklevel=5,
+        )

@@ -1,0 +1,123 @@
+"""The front door: validate, choose a solver, solve, certify."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from robustrank.backend import Seed
+from robustrank.certificate import certify, explained, judge
+from robustrank.operators import as_operator
+from robustrank.problem import Problem
+from robustrank.result import Recovery
+from robustrank.solvers import Callback, MedianTGD, Outcome, Solver, VanillaGD, drive
+
+SOLVERS: dict[str, type[MedianTGD] | type[VanillaGD]] = {
+    "auto": MedianTGD,
+    "median-tgd": MedianTGD,
+    "vanilla-gd": VanillaGD,
+}
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during ``recover``. The state so far is in ``recovery``; nothing is lost."""
+
+    def __init__(self, recovery: Recovery) -> None:
+        super().__init__(f"interrupted after {recovery.iterations} iterations")
+        self.recovery = recovery
+
+
+def recover(
+    A: Any,
+    y: Any,
+    rank: int,
+    *,
+    shape: tuple[int, int] | None = None,
+    solver: str | Solver[Any] = "auto",
+    callback: Callback | None = None,
+    time_limit: float | None = None,
+    rng: Seed = None,
+) -> Recovery:
+    """Recover a low-rank matrix M from measurements y_i = <A_i, M>, some of which may be garbage.
+
+    Parameters
+    ----------
+    A
+        The sensing matrices: an (m, n1, n2) array, an (m, n1*n2) array together with ``shape``, a
+        memory-mapped file, or an operator. It is never copied.
+    y
+        The m measurements. Any of them may be wrong by any amount, infinity included.
+    rank
+        The rank of M, or an upper bound on it.
+    shape
+        (n1, n2), needed only where A is two-dimensional.
+    solver
+        ``"auto"``, ``"median-tgd"``, ``"vanilla-gd"``, or a solver such as
+        ``MedianTGD(alpha_h=5, step_size=0.3)``.
+    callback
+        Called with a ``Progress`` every few iterations; return True to stop.
+    time_limit
+        Stop after this many seconds, with the best there is by then.
+    rng
+        Seed or generator for the little that is random: the start vector of a large SVD.
+
+    Returns
+    -------
+    Recovery
+        The factors, the measurements that were not believed, and a status that says whether to
+        trust them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        When the input cannot be used; the message says what was got and what was expected.
+    Interrupted
+        On Ctrl-C. It is a KeyboardInterrupt that carries the state so far.
+    """
+    began = time.perf_counter()
+    chosen = _solver(solver)
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit={time_limit}; expected a positive number of seconds")
+    operator = as_operator(A, shape)
+    problem = Problem(operator, y, rank)
+    generator = np.random.default_rng(rng)
+    outcome = drive(problem, chosen, generator, callback=callback, time_limit=time_limit)
+    recovery = _recovery(problem, chosen, outcome, time.perf_counter() - began)
+    if recovery.status is recovery.status.INTERRUPTED:
+        raise Interrupted(recovery)
+    return recovery
+
+
+def _solver(solver: str | Solver[Any]) -> Solver[Any]:
+    if isinstance(solver, Solver):
+        return solver
+    if solver in SOLVERS:
+        return SOLVERS[solver]()
+    known = ", ".join(repr(name) for name in SOLVERS)
+    raise ValueError(f"solver={solver!r} is not known; expected one of {known}, or a solver object")
+
+
+def _recovery(problem: Problem, solver: Solver[Any], outcome: Outcome, seconds: float) -> Recovery:
+    state, unit = outcome.state, outcome.unit
+    root = math.sqrt(unit)
+    scaled = problem.in_units_of(unit)
+    certificate = certify(scaled, state.residual)
+    not_believed = (state.weights == 0) & ~explained(scaled, state.residual)
+    cutoff = solver.trust.cutoff(float(state.median))
+    return Recovery(
+        left=state.U * root,
+        right=state.V * root,
+        outliers=not_believed,
+        status=judge(outcome.ended, certificate),
+        certificate=certificate,
+        residual=state.residual * unit,
+        cutoff=None if cutoff is None else cutoff * unit,
+        history=outcome.history,
+        solver=solver.name,
+        iterations=outcome.iterations,
+        passes=outcome.history.checks[-1].passes,
+        seconds=seconds,
+    )

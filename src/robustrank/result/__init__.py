@@ -1,0 +1,8 @@
+"""What a solve returns: the answer, what happened, and how to keep it."""
+
+from robustrank.result.archive import load, save
+from robustrank.result.history import Check, History
+from robustrank.result.recovery import Certificate, Recovery
+from robustrank.result.status import Status
+
+__all__ = ["Certificate", "Check", "History", "Recovery", "Status", "load", "save"]

@@ -1,0 +1,42 @@
+"""What a run looked like from iteration to iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Check(NamedTuple):
+    """One look at a running solve."""
+
+    iteration: int
+    misfit: float  # median |residual| relative to median |y|
+    change: float  # how far the last iteration moved the factors, relative to their size
+    believed: int  # measurements with a positive weight
+    seconds: float
+    passes: float  # reads of the whole sensing data so far
+
+
+@dataclass(frozen=True)
+class History:
+    """The checks of one run, oldest first."""
+
+    checks: tuple[Check, ...] = ()
+
+    def column(self, name: str) -> np.ndarray[Any, Any]:
+        """One field of every check, for example ``history.column("misfit")``."""
+        return np.asarray([getattr(check, name) for check in self.checks])
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Iterable[float]]) -> History:
+        """The history whose checks have these values, in the order of ``Check``'s fields."""
+        checks = (Check._make(row) for row in rows)
+        return cls(
+            tuple(c._replace(iteration=int(c.iteration), believed=int(c.believed)) for c in checks)
+        )
+
+    def __len__(self) -> int:
+        return len(self.checks)

@@ -1,0 +1,140 @@
+"""The answer of a solve, as data and as text."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from robustrank.backend import Array, namespace, to_numpy
+from robustrank.files import PathLike
+from robustrank.result.history import History
+from robustrank.result.status import Status
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How many measurements an answer explains, against how many it could by chance.
+
+    A matrix of rank r has ``degrees_of_freedom`` free numbers and can be bent to agree with that
+    many measurements whatever they are. An answer that agrees with more, and with more than half of
+    all, is not an accident: no other matrix of this rank can do the same.
+    """
+
+    explained: int  # measurements met to within tolerance
+    measurements: int
+    degrees_of_freedom: int
+    tolerance: float  # what "met" means, relative to a typical measurement
+    misfit: float  # median |residual| relative to median |y|
+
+    @property
+    def needed(self) -> int:
+        """How many measurements an answer must explain to be beyond chance."""
+        coincidences = _MARGIN + math.ceil(_MARGIN * self.tolerance * self.measurements)
+        return max(self.degrees_of_freedom + coincidences, self.measurements // 2 + 1)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the answer explains more than chance and more than half."""
+        return self.explained >= self.needed
+
+    def __str__(self) -> str:
+        return (
+            f"{self.explained:,} of {self.measurements:,} measurements met "
+            f"({self.needed:,} needed to rule out chance)"
+        )
+
+
+# A measurement beyond the degrees of freedom is met by chance with a probability of about the
+# tolerance; ten times as many as expected, and ten more, do not happen.
+_MARGIN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Recovery:
+    """A recovered matrix, the measurements it did not believe, and whether to trust it."""
+
+    left: Array  # U, n1 × r
+    right: Array  # V, n2 × r
+    outliers: Array  # (m,) boolean: the measurements not believed
+    status: Status
+    certificate: Certificate
+    residual: Array = field(repr=False)  # (m,): y − A(U Vᵀ)
+    cutoff: float | None  # residuals beyond this were not believed; None: every one was believed
+    history: History = field(repr=False)
+    solver: str
+    iterations: int
+    passes: float  # reads of the whole sensing data
+    seconds: float
+
+    @property
+    def matrix(self) -> Array:
+        """The recovered n1 × n2 matrix, U Vᵀ."""
+        return self.left @ namespace(self.right).matrix_transpose(self.right)
+
+    @property
+    def rank(self) -> int:
+        """The number of columns of the factors."""
+        return int(self.left.shape[1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the recovered matrix."""
+        return int(self.left.shape[0]), int(self.right.shape[0])
+
+    @property
+    def converged(self) -> bool:
+        """Whether the solver finished its work and left little unexplained."""
+        return self.status.converged
+
+    def singular_values(self) -> np.ndarray[Any, Any]:
+        """The singular values of the recovered matrix, largest first, from the thin factors."""
+        _, left_r = np.linalg.qr(to_numpy(self.left))
+        _, right_r = np.linalg.qr(to_numpy(self.right))
+        values: np.ndarray[Any, Any] = np.linalg.svd(left_r @ right_r.T, compute_uv=False)
+        return values
+
+    def save(self, path: PathLike) -> None:
+        """Write the recovery to an ``.npz`` file; ``robustrank.load`` reads it back."""
+        from robustrank.result.archive import save
+
+        save(self, path)
+
+    def summary(self) -> list[tuple[str, str]]:
+        """What a person wants to know, as (name, text) rows."""
+        flagged = int(np.count_nonzero(to_numpy(self.outliers)))
+        shown = ", ".join(f"{value:.4g}" for value in self.singular_values()[:6])
+        more = ", …" if self.rank > 6 else ""
+        return [
+            ("status", str(self.status)),
+            ("explained", str(self.certificate)),
+            ("outliers", f"{flagged:,} not believed ({flagged / len(self.residual):.1%})"),
+            ("misfit", f"{self.certificate.misfit:.2e} of a typical measurement"),
+            ("singular values", shown + more),
+            (
+                "work",
+                f"{self.iterations:,} iterations, {self.passes:,.4g} passes over the sensing data, "
+                f"{self.seconds:.2f} s",
+            ),
+            ("next", self.status.advice),
+        ]
+
+    def _title(self) -> str:
+        rows, columns = self.shape
+        return f"Recovery of a {rows} × {columns} matrix of rank {self.rank} by {self.solver}"
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            [self._title(), *(f"  {name:<16} {text}" for name, text in self.summary())]
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{name}</th>"
+            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for name, text in self.summary()
+        )
+        return f"<table><caption>{html.escape(self._title())}</caption>{rows}</table>"

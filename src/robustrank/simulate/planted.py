@@ -1,0 +1,150 @@
+"""Problems whose answer is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robustrank.simulate.outliers import OUTLIER_MODELS, Scene
+from robustrank.simulate.streams import Purpose, seed_of, sensing_rows, stream
+
+Matrix = np.ndarray[Any, Any]
+
+_BLOCK_BYTES = 32 * 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Planted:
+    """A problem with its answer. Solvers get ``A`` and ``y``; the rest is for judging them."""
+
+    A: Matrix  # (m, n1, n2)
+    y: Matrix  # (m,)
+    left: Matrix  # X, n1 × r
+    right: Matrix  # Y, n2 × r
+    outliers: Matrix  # (m,) boolean
+    seed: int
+
+    @property
+    def rank(self) -> int:
+        """The rank of the planted matrix."""
+        return int(self.left.shape[1])
+
+    @property
+    def matrix(self) -> Matrix:
+        """The planted matrix, X Yᵀ."""
+        product: Matrix = self.left @ self.right.T
+        return product
+
+
+def plant(
+    n1: int,
+    n2: int,
+    rank: int,
+    measurements: int,
+    *,
+    outliers: float = 0.0,
+    outlier_model: str = "huge",
+    noise: float = 0.0,
+    spectrum: Sequence[float] | None = None,
+    condition_number: float | None = None,
+    dtype: Any = np.float64,
+    rng: int | np.random.Generator | None = None,
+    out: Matrix | None = None,
+) -> Planted:
+    """Plant an n1 × n2 matrix of a given rank and measure it with Gaussian sensing matrices.
+
+    Exactly ``round(outliers * measurements)`` measurements are corrupted, as ``outlier_model`` (a
+    name in ``OUTLIER_MODELS``) says. ``noise`` adds noise·σ_r(M)·U[−1, 1] to every measurement,
+    clean and corrupted alike. The factors are Gaussian, unless ``spectrum`` gives the singular
+    values, or ``condition_number`` asks for a geometric run of them with that ratio. The sensing
+    data goes into ``out`` where one is given, for example a memory-mapped file.
+    """
+    _check(n1, n2, rank, measurements, outliers, outlier_model, noise)
+    seed = seed_of(rng)
+    left, right = _factors(n1, n2, rank, _spectrum(rank, spectrum, condition_number), seed)
+    target = left @ right.T
+    norm = float(np.linalg.norm(target))
+    A = np.empty((measurements, n1, n2), dtype) if out is None else out
+    clean, impostor = _measure(A, target, _impostor(n1, n2, rank, norm, seed), seed)
+
+    corrupted = np.zeros(measurements, bool)
+    count = round(outliers * measurements)
+    corrupted[stream(seed, Purpose.SUPPORT).choice(measurements, count, replace=False)] = True
+    scene = Scene(clean[corrupted], impostor[corrupted], norm, stream(seed, Purpose.OUTLIERS))
+    y = clean.copy()
+    y[corrupted] = OUTLIER_MODELS[outlier_model].corrupt(scene)
+    if noise:
+        smallest = float(np.linalg.svd(target, compute_uv=False)[rank - 1])
+        y += noise * smallest * stream(seed, Purpose.NOISE).uniform(-1, 1, measurements)
+    return Planted(A, y.astype(A.dtype), left, right, corrupted, seed)
+
+
+def _check(
+    n1: int, n2: int, rank: int, measurements: int, outliers: float, model: str, noise: float
+) -> None:
+    if min(n1, n2) < 1:
+        raise ValueError(f"the matrix would be {n1} × {n2}; expected at least 1 × 1")
+    if not 1 <= rank <= min(n1, n2):
+        raise ValueError(f"rank={rank}; expected 1 ≤ rank ≤ min(n1, n2) = {min(n1, n2)}")
+    if measurements < 1:
+        raise ValueError(f"measurements={measurements}; expected at least 1")
+    if not 0 <= outliers < 1:
+        raise ValueError(f"outliers={outliers}; expected a fraction, 0 ≤ outliers < 1")
+    if noise < 0:
+        raise ValueError(f"noise={noise}; expected a non-negative multiple of σ_r(M)")
+    if model not in OUTLIER_MODELS:
+        known = ", ".join(OUTLIER_MODELS)
+        raise ValueError(f"outlier_model={model!r} is not known; expected one of {known}")
+
+
+def _spectrum(
+    rank: int, spectrum: Sequence[float] | None, condition_number: float | None
+) -> Matrix | None:
+    if spectrum is not None and condition_number is not None:
+        raise ValueError("give spectrum or condition_number, not both")
+    if condition_number is not None:
+        if condition_number < 1:
+            raise ValueError(f"condition_number={condition_number}; expected ≥ 1")
+        return np.geomspace(condition_number, 1.0, rank)
+    if spectrum is None:
+        return None
+    values = np.sort(np.asarray(spectrum, float))[::-1]
+    if values.shape != (rank,) or not np.all(values > 0):
+        raise ValueError(f"spectrum={spectrum}; expected {rank} positive singular values")
+    return values
+
+
+def _factors(
+    n1: int, n2: int, rank: int, spectrum: Matrix | None, seed: int
+) -> tuple[Matrix, Matrix]:
+    rng = stream(seed, Purpose.FACTORS)
+    left, right = rng.standard_normal((n1, rank)), rng.standard_normal((n2, rank))
+    if spectrum is None:
+        return left, right
+    root = np.sqrt(spectrum)
+    return np.linalg.qr(left)[0] * root, np.linalg.qr(right)[0] * root
+
+
+def _impostor(n1: int, n2: int, rank: int, norm: float, seed: int) -> Matrix:
+    rng = stream(seed, Purpose.IMPOSTOR)
+    other: Matrix = rng.standard_normal((n1, rank)) @ rng.standard_normal((rank, n2))
+    other *= norm / np.linalg.norm(other)
+    return other
+
+
+def _measure(A: Matrix, target: Matrix, impostor: Matrix, seed: int) -> tuple[Matrix, Matrix]:
+    """Fill ``A`` with Gaussian rows and measure both matrices with them, as they are stored."""
+    m, size = A.shape[0], target.size
+    both = np.stack([target.ravel(), impostor.ravel()], axis=1)
+    values = np.empty((m, 2))
+    height = max(1, _BLOCK_BYTES // (8 * size))
+    for first in range(0, m, height):
+        block = sensing_rows(seed, first, min(height, m - first), size)
+        stored = block.astype(A.dtype, copy=False)
+        rows = slice(first, first + len(block))
+        A[rows] = stored.reshape(A[rows].shape)
+        values[rows] = stored.astype(np.float64, copy=False) @ both
+    return values[:, 0], values[:, 1]

@@ -1,0 +1,18 @@
+"""From a start to an answer: one loop, many solvers."""
+
+from robustrank.solvers.base import Solver, State, observe
+from robustrank.solvers.drive import Callback, Outcome, Progress, drive
+from robustrank.solvers.gradient import GradientState, MedianTGD, VanillaGD
+
+__all__ = [
+    "Callback",
+    "GradientState",
+    "MedianTGD",
+    "Outcome",
+    "Progress",
+    "Solver",
+    "State",
+    "VanillaGD",
+    "drive",
+    "observe",
+]

@@ -1,0 +1,57 @@
+"""The contract between a solver and the loop that drives it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from robustrank.backend import Array, lower_median, namespace
+from robustrank.problem import Problem
+from robustrank.trust import TrustRule
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Factors, and what the measurements say of them."""
+
+    U: Array
+    V: Array
+    residual: Array  # y − A(U Vᵀ)
+    median: Array  # lower median of |residual|
+    weights: Array  # how far each measurement is believed
+
+
+StateT = TypeVar("StateT", bound=State)
+
+
+def observe(problem: Problem, U: Array, V: Array, trust: TrustRule) -> State:
+    """The state at (U, V): one pass over the sensing data."""
+    residual = problem.y - problem.operator.measure(U, V)
+    magnitudes = namespace(residual).abs(residual)
+    median = lower_median(magnitudes)
+    return State(U, V, residual, median, trust.weights(magnitudes, median))
+
+
+class Solver(ABC, Generic[StateT]):
+    """A frozen set of parameters with two pure functions; ``drive`` owns the loop."""
+
+    name: ClassVar[str]  # how a person calls it
+    check_every: ClassVar[int]  # steps between two looks at the progress
+    max_iterations: int
+    tolerance: float  # stop when a step moves the factors by less, relatively; 0 for never
+
+    @property
+    @abstractmethod
+    def trust(self) -> TrustRule:
+        """The rule that decides which measurements it believes."""
+
+    @abstractmethod
+    def start(self, problem: Problem, rng: np.random.Generator) -> StateT:
+        """The state before the first step."""
+
+    @abstractmethod
+    def step(self, problem: Problem, state: StateT) -> StateT:
+        """The state after one more step."""

@@ -1,0 +1,184 @@
+"""The one loop over iterations: stopping rules, clock, callback, history, interruption."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robustrank.backend import Array, epsilon, frobenius_norm, namespace
+from robustrank.problem import Problem
+from robustrank.result import Check, History, Status
+from robustrank.solvers.base import Solver, State, StateT
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees of a running solve; numbers are in the user's units."""
+
+    solver: str
+    check: Check
+    fraction: float  # how far along, between 0 and 1: an estimate
+    _state: State = field(repr=False)
+    _unit: float = field(repr=False)
+
+    @property
+    def iteration(self) -> int:
+        """How many steps were taken."""
+        return self.check.iteration
+
+    @property
+    def misfit(self) -> float:
+        """The median |residual| relative to the median |y|."""
+        return self.check.misfit
+
+    @property
+    def left(self) -> Array:
+        """The current left factor U, n1 × r."""
+        return self._state.U * math.sqrt(self._unit)
+
+    @property
+    def right(self) -> Array:
+        """The current right factor V, n2 × r."""
+        return self._state.V * math.sqrt(self._unit)
+
+
+Callback = Callable[[Progress], bool | None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where the loop stopped and why. The state belongs to ``problem.in_units_of(unit)``."""
+
+    state: State
+    unit: float
+    ended: Status
+    history: History
+    iterations: int
+
+
+def drive(
+    problem: Problem,
+    solver: Solver[StateT],
+    rng: np.random.Generator,
+    *,
+    callback: Callback | None = None,
+    time_limit: float | None = None,
+) -> Outcome:
+    """Run ``solver`` on ``problem`` until it settles, runs out, is stopped or interrupted.
+
+    The loop works in units of a typical measurement, so that no scale of y can over- or underflow;
+    the unit is a power of four, so that changing to it and back rounds nothing.
+    """
+    unit = _unit_of(problem)
+    with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is reported, not warned of
+        scaled = problem.in_units_of(unit)
+        watch = _Watch(scaled, solver, unit, callback)
+        state = solver.start(scaled, rng)
+        ended = watch.look(0, state, state)
+        iteration = 0
+        try:
+            while ended is None:
+                previous, state = state, solver.step(scaled, state)
+                iteration += 1
+                if iteration % solver.check_every == 0 or iteration == solver.max_iterations:
+                    ended = watch.look(iteration, previous, state)
+                if ended is None and time_limit is not None and watch.seconds() > time_limit:
+                    watch.look(iteration, previous, state)
+                    ended = Status.TIME_LIMIT
+        except KeyboardInterrupt:
+            ended = Status.INTERRUPTED
+    final = watch.last_finite if ended is Status.DIVERGED else state
+    return Outcome(final, unit, ended, History(tuple(watch.checks)), iteration)
+
+
+def _unit_of(problem: Problem) -> float:
+    """The power of four nearest to a typical measurement, within what the precision holds."""
+    limit = math.log(float(namespace(problem.y).finfo(problem.y.dtype).max), 4) - 4
+    scale = problem.scale
+    exponent = round(math.log(scale, 4)) if scale > 0 else 0
+    return float(4.0 ** max(-limit, min(limit, exponent)))
+
+
+class _Watch:
+    """Looks at a run now and then: records it, shows it, and says when it is over."""
+
+    def __init__(
+        self, problem: Problem, solver: Solver[StateT], unit: float, callback: Callback | None
+    ) -> None:
+        self.checks: list[Check] = []
+        self.last_finite = _nothing(problem, solver)
+        self._problem = problem
+        self._solver = solver
+        self._unit = unit
+        self._callback = callback
+        self._scale = problem.scale
+        self._began = time.perf_counter()
+        self._passes_before = problem.operator.passes
+        # Below its own rounding unit a precision cannot tell progress from noise.
+        self._tolerance = max(solver.tolerance, epsilon(problem.y) / 4) if solver.tolerance else 0.0
+        self._largest_change = 0.0
+
+    def seconds(self) -> float:
+        """Wall-clock seconds since the run began."""
+        return time.perf_counter() - self._began
+
+    def look(self, iteration: int, previous: State, state: State) -> Status | None:
+        """Record the state after ``iteration`` steps; the reason to stop, if there is one."""
+        change = _relative_change(previous, state) if iteration else math.inf
+        check = Check(
+            iteration=iteration,
+            misfit=float(state.median) / self._scale,
+            change=change,
+            believed=int(namespace(state.weights).count_nonzero(state.weights)),
+            seconds=self.seconds(),
+            passes=self._problem.operator.passes - self._passes_before,
+        )
+        self.checks.append(check)
+        if not (math.isfinite(check.misfit) and (math.isfinite(change) or iteration == 0)):
+            return Status.DIVERGED
+        self.last_finite = state
+        if self._callback is not None:
+            progress = Progress(self._solver.name, check, self._fraction(check), state, self._unit)
+            if self._callback(progress):
+                return Status.STOPPED
+        if iteration and change <= self._tolerance:
+            return Status.SETTLED
+        if iteration >= self._solver.max_iterations:
+            return Status.ITERATION_LIMIT
+        return None
+
+    def _fraction(self, check: Check) -> float:
+        """Linear convergence makes log(change) fall evenly, which tells how far it has to go."""
+        spent = check.iteration / self._solver.max_iterations
+        if not (0 < check.change < math.inf and self._tolerance > 0):
+            return spent
+        self._largest_change = max(self._largest_change, check.change)
+        if self._largest_change <= self._tolerance:
+            return 1.0
+        fallen = math.log(self._largest_change / check.change)
+        return min(1.0, max(spent, fallen / math.log(self._largest_change / self._tolerance)))
+
+
+def _relative_change(previous: State, state: State) -> float:
+    moved = float(frobenius_norm(state.U - previous.U)), float(frobenius_norm(state.V - previous.V))
+    size = math.hypot(float(frobenius_norm(state.U)), float(frobenius_norm(state.V)))
+    return math.hypot(*moved) / size if size else 0.0
+
+
+def _nothing(problem: Problem, solver: Solver[StateT]) -> State:
+    """The state of the zero matrix, for a run that was never finite."""
+    xp = namespace(problem.y)
+    n1, n2 = problem.operator.matrix_shape
+    U = xp.zeros((n1, problem.rank), dtype=problem.y.dtype)
+    V = xp.zeros((n2, problem.rank), dtype=problem.y.dtype)
+    return State(
+        U,
+        V,
+        problem.y,
+        xp.asarray(problem.scale),
+        solver.trust.weights(xp.abs(problem.y), problem.scale),
+    )

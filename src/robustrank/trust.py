@@ -1,0 +1,61 @@
+"""Which measurements to believe: from the sizes of the residuals to weights.
+
+A rule sees magnitudes and their median and nothing else, so it follows the scale of the data:
+residuals a thousand times larger get the same weights.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from robustrank.backend import Array, namespace
+
+
+class TrustRule(ABC):
+    """A map from |residual| to weights between 0 (not believed) and 1."""
+
+    @abstractmethod
+    def weights(self, magnitudes: Array, median: Array) -> Array:
+        """The weight of each measurement, given |residual| and its lower median."""
+
+    @abstractmethod
+    def cutoff(self, median: float) -> float | None:
+        """The magnitude beyond which nothing is believed; None where there is no such thing."""
+
+
+@dataclass(frozen=True)
+class MedianTruncation(TrustRule):
+    """Believe what is at most ``alpha`` medians away: the paper's indicator of E_i."""
+
+    alpha: float
+
+    def __post_init__(self) -> None:
+        if not self.alpha >= 1:
+            raise ValueError(
+                f"alpha={self.alpha} would reject half of the measurements; expected ≥ 1"
+            )
+
+    def weights(self, magnitudes: Array, median: Array) -> Array:
+        xp = namespace(magnitudes)
+        return xp.astype(magnitudes <= self.alpha * median, magnitudes.dtype)
+
+    def cutoff(self, median: float) -> float | None:
+        return self.alpha * median
+
+
+@dataclass(frozen=True)
+class KeepAll(TrustRule):
+    """Believe every measurement: least squares, the rule of vanilla gradient descent."""
+
+    def weights(self, magnitudes: Array, median: Array) -> Array:
+        return namespace(magnitudes).ones_like(magnitudes)
+
+    def cutoff(self, median: float) -> float | None:
+        return None
+
+
+def trusted(values: Array, weights: Array) -> Array:
+    """weights · values, where a value without weight counts as zero even if it is infinite."""
+    xp = namespace(values)
+    return weights * xp.where(weights > 0, values, xp.zeros_like(values))
