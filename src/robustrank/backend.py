@@ -77,8 +77,10 @@ def frobenius_norm(array: Array) -> Array:
 
 
 def spectral_norm(tall: Array) -> Array:
-    """The largest singular value of a thin matrix."""
+    """The largest singular value of a thin matrix; NaN where it is not finite."""
     xp = namespace(tall)
+    if not bool(xp.all(xp.isfinite(tall))):
+        return xp.asarray(xp.nan, dtype=tall.dtype)
     return xp.max(xp.linalg.svdvals(tall))
 
 

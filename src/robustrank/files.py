@@ -6,6 +6,7 @@ import contextlib
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -16,25 +17,31 @@ PathLike = str | os.PathLike[str]
 
 
 @contextlib.contextmanager
-def atomic_writer(path: PathLike) -> Iterator[IO[bytes]]:
-    """A binary file that appears under its name whole or not at all.
+def atomic_path(path: PathLike) -> Iterator[Path]:
+    """A neighbour of ``path`` to write to, which takes its place when the block ends well.
 
-    The bytes go to a neighbour that replaces ``path`` when the block ends well; if anything
-    interrupts it, what was there before is untouched.
+    If anything interrupts the block, what was there before is untouched and the neighbour is gone.
     """
     target = Path(path)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
+        os.close(handle)
+        yield Path(name)
+        with open(name, "rb") as written:
+            os.fsync(written.fileno())
         os.chmod(name, _mode_for(target))
         os.replace(name, target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
         raise
+
+
+@contextlib.contextmanager
+def atomic_writer(path: PathLike) -> Iterator[IO[bytes]]:
+    """A binary file that appears under the name ``path`` whole or not at all."""
+    with atomic_path(path) as part, open(part, "wb") as stream:
+        yield stream
 
 
 def _mode_for(target: Path) -> int:
@@ -65,21 +72,23 @@ def check_writable(path: PathLike) -> None:
 
 def read_npz(path: PathLike) -> dict[str, np.ndarray[Any, Any]]:
     """Every array of an ``.npz`` file, by name; pickled objects are refused, never loaded."""
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"{path} does not exist")
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise ValueError(f"{path} holds a single array; expected an .npz archive")
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile) as error:
-        raise ValueError(_why_unreadable(path, error)) from error
+    with _open(path) as stream:
+        kind = _kind_of(stream)
+        if kind != "npz":
+            found = "a single array" if kind == "npy" else "no NumPy file"
+            raise ValueError(f"{path} is {found}; expected an .npz archive as numpy.savez writes")
+        try:
+            with np.load(stream, allow_pickle=False) as archive:
+                return {name: archive[name] for name in archive.files}
+        except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+            raise ValueError(_why_unreadable(path, error)) from error
 
 
 def map_npy(path: PathLike) -> np.ndarray[Any, Any]:
     """An ``.npy`` file as a read-only memory map: nothing is read until it is used."""
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"{path} does not exist")
+    with _open(path) as stream:
+        if _kind_of(stream) != "npy":
+            raise ValueError(f"{path} is no .npy file; expected one as numpy.save writes")
     try:
         array: np.ndarray[Any, Any] = np.lib.format.open_memmap(path, mode="r")
     except (ValueError, EOFError, OSError) as error:
@@ -87,18 +96,22 @@ def map_npy(path: PathLike) -> np.ndarray[Any, Any]:
     return array
 
 
+def _open(path: PathLike) -> IO[bytes]:
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{path} does not exist")
+    return open(path, "rb")
+
+
+def _kind_of(stream: IO[bytes]) -> str | None:
+    magic = stream.read(6)
+    stream.seek(0)
+    if magic.startswith(b"PK"):
+        return "npz"
+    return "npy" if magic == b"\x93NUMPY" else None
+
+
 def _why_unreadable(path: PathLike, error: Exception) -> str:
     text = str(error)
-    if "pickle" in text or "Object arrays" in text or "Python objects" in text:
-        if _is_numpy_file(path):
-            return f"{path} contains pickled Python objects, which are refused; save plain arrays"
-        return f"{path} is not a NumPy file; expected .npz or .npy written by numpy.savez or save"
-    if text.startswith(str(path)):
-        return text
-    return f"{path} cannot be read: it is truncated or not a NumPy file ({text})"
-
-
-def _is_numpy_file(path: PathLike) -> bool:
-    with open(path, "rb") as stream:
-        magic = stream.read(6)
-    return magic.startswith((b"PK\x03\x04", b"\x93NUMPY"))
+    if "Object arrays" in text or "Python objects" in text:
+        return f"{path} contains pickled Python objects, which are refused; save plain arrays"
+    return f"{path} cannot be read: it is truncated or damaged ({text})"

@@ -10,9 +10,9 @@ import numpy as np
 
 from robustrank.backend import Seed
 from robustrank.certificate import certify, explained, judge
-from robustrank.operators import as_operator
+from robustrank.operators import Operator, as_operator
 from robustrank.problem import Problem
-from robustrank.result import Recovery
+from robustrank.result import Recovery, Status
 from robustrank.solvers import Callback, MedianTGD, Outcome, Solver, VanillaGD, drive
 
 SOLVERS: dict[str, type[MedianTGD] | type[VanillaGD]] = {
@@ -81,12 +81,14 @@ def recover(
     chosen = _solver(solver)
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit={time_limit}; expected a positive number of seconds")
+    passes_before = A.passes if isinstance(A, Operator) else 0.0
     operator = as_operator(A, shape)
     problem = Problem(operator, y, rank)
     generator = np.random.default_rng(rng)
     outcome = drive(problem, chosen, generator, callback=callback, time_limit=time_limit)
-    recovery = _recovery(problem, chosen, outcome, time.perf_counter() - began)
-    if recovery.status is recovery.status.INTERRUPTED:
+    passes = operator.passes - passes_before  # the check of A for NaN included
+    recovery = _recovery(problem, chosen, outcome, passes, time.perf_counter() - began)
+    if recovery.status is Status.INTERRUPTED:
         raise Interrupted(recovery)
     return recovery
 
@@ -100,7 +102,9 @@ def _solver(solver: str | Solver[Any]) -> Solver[Any]:
     raise ValueError(f"solver={solver!r} is not known; expected one of {known}, or a solver object")
 
 
-def _recovery(problem: Problem, solver: Solver[Any], outcome: Outcome, seconds: float) -> Recovery:
+def _recovery(
+    problem: Problem, solver: Solver[Any], outcome: Outcome, passes: float, seconds: float
+) -> Recovery:
     state, unit = outcome.state, outcome.unit
     root = math.sqrt(unit)
     scaled = problem.in_units_of(unit)
@@ -118,6 +122,6 @@ def _recovery(problem: Problem, solver: Solver[Any], outcome: Outcome, seconds: 
         history=outcome.history,
         solver=solver.name,
         iterations=outcome.iterations,
-        passes=outcome.history.checks[-1].passes,
+        passes=passes,
         seconds=seconds,
     )

@@ -116,7 +116,7 @@ class Recovery:
             ("singular values", shown + more),
             (
                 "work",
-                f"{self.iterations:,} iterations, {self.passes:,.4g} passes over the sensing data, "
+                f"{self.iterations:,} iterations, {self.passes:,.6g} passes over the sensing data, "
                 f"{self.seconds:.2f} s",
             ),
             ("next", self.status.advice),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,7 @@ def plant(
     dtype: Any = np.float64,
     rng: int | np.random.Generator | None = None,
     out: Matrix | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> Planted:
     """Plant an n1 × n2 matrix of a given rank and measure it with Gaussian sensing matrices.
 
@@ -60,7 +61,8 @@ def plant(
     name in ``OUTLIER_MODELS``) says. ``noise`` adds noise·σ_r(M)·U[−1, 1] to every measurement,
     clean and corrupted alike. The factors are Gaussian, unless ``spectrum`` gives the singular
     values, or ``condition_number`` asks for a geometric run of them with that ratio. The sensing
-    data goes into ``out`` where one is given, for example a memory-mapped file.
+    data goes into ``out`` where one is given, for example a memory-mapped file; ``progress`` is
+    told now and then which fraction of it is done.
     """
     _check(n1, n2, rank, measurements, outliers, outlier_model, noise)
     seed = seed_of(rng)
@@ -68,7 +70,7 @@ def plant(
     target = left @ right.T
     norm = float(np.linalg.norm(target))
     A = np.empty((measurements, n1, n2), dtype) if out is None else out
-    clean, impostor = _measure(A, target, _impostor(n1, n2, rank, norm, seed), seed)
+    clean, impostor = _measure(A, target, _impostor(n1, n2, rank, norm, seed), seed, progress)
 
     corrupted = np.zeros(measurements, bool)
     count = round(outliers * measurements)
@@ -135,7 +137,13 @@ def _impostor(n1: int, n2: int, rank: int, norm: float, seed: int) -> Matrix:
     return other
 
 
-def _measure(A: Matrix, target: Matrix, impostor: Matrix, seed: int) -> tuple[Matrix, Matrix]:
+def _measure(
+    A: Matrix,
+    target: Matrix,
+    impostor: Matrix,
+    seed: int,
+    progress: Callable[[float], None] | None,
+) -> tuple[Matrix, Matrix]:
     """Fill ``A`` with Gaussian rows and measure both matrices with them, as they are stored."""
     m, size = A.shape[0], target.size
     both = np.stack([target.ravel(), impostor.ravel()], axis=1)
@@ -147,4 +155,6 @@ def _measure(A: Matrix, target: Matrix, impostor: Matrix, seed: int) -> tuple[Ma
         rows = slice(first, first + len(block))
         A[rows] = stored.reshape(A[rows].shape)
         values[rows] = stored.astype(np.float64, copy=False) @ both
+        if progress is not None:
+            progress(rows.stop / m)
     return values[:, 0], values[:, 1]

@@ -145,7 +145,7 @@ class _Watch:
             progress = Progress(self._solver.name, check, self._fraction(check), state, self._unit)
             if self._callback(progress):
                 return Status.STOPPED
-        if iteration and change <= self._tolerance:
+        if iteration and self._tolerance and change <= self._tolerance:
             return Status.SETTLED
         if iteration >= self._solver.max_iterations:
             return Status.ITERATION_LIMIT

@@ -66,7 +66,9 @@ class MedianTGD(Solver[GradientState]):
     tolerance: float = 1e-10
 
     def __post_init__(self) -> None:
-        MedianTruncation(self.alpha_y)  # refuses a truncation that makes no sense
+        # A rule refuses a truncation that makes no sense.
+        MedianTruncation(self.alpha_y)
+        MedianTruncation(self.alpha_h)
         _check_steps(self.step_size, self.max_iterations, self.tolerance)
 
     @classmethod

@@ -1,0 +1,56 @@
+# make demo   see it work            make check  lint, types, which way imports point
+# make test   run every test         make bench  measured against target, as a table and as JSON
+#
+# Everything is installed into .venv and cached under .cache; nothing leaves this folder.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
+
+.PHONY: setup demo test check format bench picture lock clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "robustrank needs Python 3.11 or newer; set PYTHON=")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $(READY)
+
+demo: $(READY)
+	@mkdir -p out
+	@$(BIN)/robustrank demo --report out/demo.html
+
+# One BLAS thread in each of two processes: two in each would fight over the cores.
+test: $(READY)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY)
+	@mkdir -p out
+	@$(BIN)/python benchmarks/foundation.py --json out/bench.json
+
+picture: $(READY)
+	$(BIN)/python docs/make_picture.py
+
+# Writes down the versions that are installed now, after a deliberate upgrade.
+lock: $(READY)
+	$(BIN)/python -m pip freeze --exclude-editable > constraints.txt
+
+clean:
+	rm -rf $(VENV) .cache out

@@ -1,0 +1,82 @@
+"""The command line's frame: the group of commands, and what an error looks like."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import warnings
+from types import FrameType
+from typing import Any, NoReturn
+
+import click
+
+import robustrank
+from robustrank.cli.demo import demo
+from robustrank.cli.doctor import doctor
+from robustrank.cli.recover import recover
+from robustrank.cli.simulate import simulate
+
+OK, NOT_CONVERGED, BAD_INPUT = 0, 1, 2
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(robustrank.__version__, prog_name="robustrank")
+def app() -> None:
+    r"""Recover a low-rank matrix from linear measurements when some of them are garbage.
+
+    \b
+    See it work:        robustrank demo
+    Make a problem:     robustrank simulate problem.npz --shape 60x50 --rank 3 -m 1500
+    Solve it:           robustrank recover problem.npz --rank 3 --report report.html
+    Check the machine:  robustrank doctor
+
+    Exit status: 0 done, 1 ran but did not converge (or was interrupted), 2 bad input.
+    """
+
+
+for command in (demo, simulate, recover, doctor):
+    app.add_command(command)
+
+
+def run() -> int:
+    """Run the command line and return its exit status; an error is one line on stderr."""
+    warnings.showwarning = _show_warning
+    signal.signal(signal.SIGTERM, _interrupt)  # a job that is ended saves its state like Ctrl-C
+    try:
+        outcome = app.main(standalone_mode=False)
+        return outcome if isinstance(outcome, int) else OK
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "robustrank"
+        return _fail(f"{error.format_message()} (see: {where} --help)")
+    except click.ClickException as error:
+        return _fail(error.format_message())
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("robustrank: interrupted", err=True)
+        return NOT_CONVERGED
+    except BrokenPipeError:  # the reader of our output went away, as with `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except MemoryError:
+        return _fail(
+            "out of memory; store the sensing data as float32, or as an .npy file and give it with "
+            "--sensing: it is then read in blocks"
+        )
+    except OSError as error:
+        named = error.filename is not None and error.strerror is not None
+        return _fail(f"{error.filename}: {error.strerror}" if named else str(error))
+    except (ValueError, TypeError, ImportError) as error:
+        return _fail(str(error))
+
+
+def _fail(message: str) -> int:
+    click.echo("robustrank: error: " + " ".join(message.split()), err=True)
+    return BAD_INPUT
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    click.echo(f"robustrank: warning: {message}", err=True)
+
+
+def _interrupt(_signum: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt

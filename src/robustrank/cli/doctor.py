@@ -1,0 +1,86 @@
+"""``robustrank doctor``: whether this machine is ready, and how fast it is."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import time
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from threadpoolctl import threadpool_info
+
+import robustrank
+from robustrank.operators import as_operator, check_operator
+from robustrank.simulate import plant
+
+_CORE = ("numpy", "scipy", "array-api-compat", "array-api-extra")
+_EXTRAS = ("matplotlib", "click", "rich")
+_BACKENDS = {"numpy": "numpy", "torch": "torch", "jax": "jax", "cupy": "cupy-cuda12x"}
+_PASS_BYTES = 256 * 2**20
+
+
+@click.command()
+def doctor() -> int:
+    """Print versions, threads and backends; check an operator; measure memory bandwidth."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, text in (*_versions(), *_threads(), *_backends()):
+        table.add_row(name, text)
+    healthy = True
+    for dtype in ("float32", "float64"):
+        check = check_operator(as_operator(plant(30, 20, 2, 100, dtype=dtype, rng=0).A))
+        healthy = healthy and check.passed
+        verdict = "passed" if check.passed else "FAILED"
+        table.add_row(f"dot test, {dtype}", f"{verdict} ({check.dot:.1e} ≤ {check.tolerance:.1e})")
+    forward, back = measure_bandwidth()
+    table.add_row("memory bandwidth", f"{forward:.1f} GB/s reading A @ x, {back:.1f} GB/s w @ A")
+    Console().print(table, highlight=False)
+    return 0 if healthy else 1
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    yield "robustrank", robustrank.__version__
+    yield "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    for package in (*_CORE, *_EXTRAS):
+        yield package, _version_of(package)
+
+
+def _version_of(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _threads() -> Iterator[tuple[str, str]]:
+    yield "cores", str(os.cpu_count())
+    for pool in threadpool_info():
+        yield "threads", f"{pool['num_threads']} in {pool['internal_api']} {pool.get('version')}"
+
+
+def _backends() -> Iterator[tuple[str, str]]:
+    """Which array libraries are here; found without importing them."""
+    for module, package in _BACKENDS.items():
+        found = importlib.util.find_spec(module) is not None
+        yield f"backend {module}", _version_of(package) if found else "not installed"
+
+
+def measure_bandwidth(repeats: int = 5) -> tuple[float, float]:
+    """GB/s of the two passes every solver makes over its sensing data, the best of a few."""
+    A = np.ones((1024, _PASS_BYTES // 8 // 1024))
+    x, w = np.ones(A.shape[1]), np.ones(A.shape[0])
+
+    def best(product: str) -> float:
+        times = []
+        for _ in range(repeats):
+            began = time.perf_counter()
+            A @ x if product == "forward" else w @ A
+            times.append(time.perf_counter() - began)
+        return A.nbytes / min(times) / 1e9
+
+    return best("forward"), best("back")

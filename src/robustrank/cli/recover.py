@@ -1,0 +1,101 @@
+"""``robustrank recover``: solve a problem from files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from robustrank.cli.data import (
+    MatrixShape,
+    MeasuredData,
+    check_output,
+    read_data,
+    write_recovery,
+)
+from robustrank.cli.progress import meter, solver_callback
+from robustrank.files import check_writable
+from robustrank.metrics import normalised_error, score_outliers
+from robustrank.recover import SOLVERS, Interrupted
+from robustrank.recover import recover as solve
+from robustrank.result import Recovery
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("data", type=_FILE, required=False)
+@click.option("--rank", type=int, required=True, help="Rank of the matrix, or an upper bound.")
+@click.option("--sensing", type=_FILE, help="Sensing data A as .npy, of any size: read in blocks.")
+@click.option("--measurements", type=_FILE, help="Measurements y as .npy or .csv.")
+@click.option("--shape", type=MatrixShape(), help="Needed where A is (m, n1·n2).")
+@click.option("--solver", type=click.Choice(list(SOLVERS)), default="auto", show_default=True)
+@click.option("--max-iterations", type=int, help="At most this many iterations.")
+@click.option("--tolerance", type=float, help="Progress to stop at; 0 to use every iteration.")
+@click.option("--time-limit", type=float, help="Stop after this many seconds.")
+@click.option("--seed", type=int, help="Seed for the little that is random.")
+@click.option("-o", "--out", type=_FILE, help="Answer: .npz (everything), .npy or .csv (matrix).")
+@click.option("--report", type=_FILE, help="Write a page about the answer to this .html file.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no summary.")
+def recover(out: Path | None, report: Path | None, **given: Any) -> int:
+    r"""Recover a low-rank matrix from DATA, an .npz file with the arrays A and y.
+
+    A is (m, n1, n2) or (m, n1·n2), y is (m,). Any of the measurements may be wrong by any amount.
+
+    \b
+    robustrank recover problem.npz --rank 5 --out answer.npz --report report.html
+    robustrank recover --sensing A.npy --measurements y.csv --rank 5 --out matrix.csv
+
+    Ctrl-C stops the run and still writes what was asked for.
+    """
+    check_output(out)
+    if report is not None:
+        check_writable(report)
+        import robustrank.report  # noqa: F401  # fails now, not after the work, where it is missing
+    data = read_data(given["data"], given["sensing"], given["measurements"])
+    try:
+        recovery = _solve(data, given)
+    except Interrupted as interruption:
+        recovery = interruption.recovery
+    if out is not None:
+        write_recovery(out, recovery)
+    if report is not None:
+        from robustrank.report import write_report
+
+        write_report(report, recovery, truth=data.truth)
+    if not given["quiet"]:
+        _tell(recovery, data, [path for path in (out, report) if path is not None])
+    return 0 if recovery.converged else 1
+
+
+def _solve(data: MeasuredData, given: dict[str, Any]) -> Recovery:
+    solver = SOLVERS[given["solver"]]()
+    changes = {name: given[name] for name in ("max_iterations", "tolerance")}
+    solver = replace(solver, **{name: v for name, v in changes.items() if v is not None})
+    with meter(solver.name, given["quiet"]) as show:
+        return solve(
+            data.A,
+            data.y,
+            given["rank"],
+            shape=given["shape"],
+            solver=solver,
+            callback=solver_callback(show),
+            time_limit=given["time_limit"],
+            rng=given["seed"],
+        )
+
+
+def _tell(recovery: Recovery, data: MeasuredData, written: list[Path]) -> None:
+    click.echo(repr(recovery))
+    if data.truth is not None:
+        truth = data.truth
+        error = normalised_error((recovery.left, recovery.right), (truth.left, truth.right))
+        score = score_outliers(recovery.outliers, truth.outliers)
+        click.echo(
+            f"  against truth    error {error:.2e}; outliers {score.found:,} found, "
+            f"{score.missed:,} missed, {score.accused:,} falsely accused"
+        )
+    for path in written:
+        click.echo(f"  wrote            {path}")

@@ -1,0 +1,97 @@
+"""``robustrank simulate``: plant a problem and write it to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from robustrank.cli.data import MatrixShape
+from robustrank.cli.progress import meter
+from robustrank.files import atomic_path, atomic_writer, check_writable
+from robustrank.simulate import OUTLIER_MODELS, Planted, plant
+
+_MODELS = "\n".join(f"  {name:<10} {model.description}" for name, model in OUTLIER_MODELS.items())
+
+
+@click.command(epilog=f"\b\nOutlier models:\n{_MODELS}")
+@click.argument("output", type=click.Path(path_type=Path))
+@click.option("--shape", type=MatrixShape(), default="150x120", show_default=True)
+@click.option("--rank", type=int, default=5, show_default=True)
+@click.option("-m", "--measurements", type=int, default=2400, show_default=True)
+@click.option("--outliers", type=float, default=0.05, show_default=True, help="Fraction corrupted.")
+@click.option(
+    "--model",
+    type=click.Choice(list(OUTLIER_MODELS)),
+    default="huge",
+    show_default=True,
+    help="What corrupted measurements look like; see below.",
+)
+@click.option("--noise", type=float, default=0.0, help="Bounded noise, in units of σ_r(M).")
+@click.option("--condition-number", type=float, help="Ratio of the singular values σ_1/σ_r.")
+@click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float64")
+@click.option("--seed", type=int, help="The same seed makes the same problem everywhere.")
+@click.option(
+    "--sensing",
+    type=click.Path(path_type=Path),
+    help="Write the sensing data to this .npy file, of any size, and the rest to OUTPUT.",
+)
+def simulate(output: Path, sensing: Path | None, **model: Any) -> None:
+    """Plant a low-rank matrix, measure it, corrupt some measurements, and write OUTPUT (.npz).
+
+    OUTPUT holds A and y for `robustrank recover`, and the truth beside them for judging the answer.
+    """
+    for path, suffix in ((output, ".npz"), (sensing, ".npy")):
+        if path is not None and path.suffix != suffix:
+            raise ValueError(f"{path} should end in {suffix}")
+        if path is not None:
+            check_writable(path)
+    planted = _plant(sensing, **model)
+    arrays = {
+        "y": planted.y,
+        "truth_left": planted.left,
+        "truth_right": planted.right,
+        "truth_outliers": planted.outliers,
+        "seed": np.asarray(planted.seed),
+    }
+    if sensing is None:
+        arrays["A"] = planted.A
+    with atomic_writer(output) as stream:
+        np.savez(stream, **arrays)  # type: ignore[arg-type]  # the stub reads ** as its own options
+    _tell(planted, output, sensing)
+
+
+def _plant(sensing: Path | None, shape: tuple[int, int], **model: Any) -> Planted:
+    arguments = {
+        "rank": model["rank"],
+        "measurements": model["measurements"],
+        "outliers": model["outliers"],
+        "outlier_model": model["model"],
+        "noise": model["noise"],
+        "condition_number": model["condition_number"],
+        "dtype": model["dtype"],
+        "rng": model["seed"],
+    }
+    with meter("measuring") as show:
+        arguments["progress"] = lambda fraction: show(fraction, "")
+        if sensing is None:
+            return plant(*shape, **arguments)
+        with atomic_path(sensing) as part:
+            size = (model["measurements"], *shape)
+            out = np.lib.format.open_memmap(part, mode="w+", dtype=model["dtype"], shape=size)
+            planted = plant(*shape, **arguments, out=out)
+            out.flush()
+            return planted
+
+
+def _tell(planted: Planted, output: Path, sensing: Path | None) -> None:
+    m, n1, n2 = planted.A.shape
+    where = f"{output} and {sensing}" if sensing else str(output)
+    click.echo(
+        f"{where}: {m:,} measurements of a {n1} × {n2} matrix of rank {planted.rank}, "
+        f"{int(planted.outliers.sum()):,} of them corrupted, seed {planted.seed}"
+    )
+    extra = f" --sensing {sensing}" if sensing else ""
+    click.echo(f"next: robustrank recover {output}{extra} --rank {planted.rank}")

@@ -1,0 +1,195 @@
+"""Every operator keeps the laws of the contract, whatever the array underneath looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robustrank.operators import (
+    DenseOperator,
+    Operator,
+    StreamedOperator,
+    TransposedOperator,
+    as_operator,
+    check_operator,
+)
+
+M, N1, N2 = 37, 9, 7
+Array = np.ndarray[Any, Any]
+Layout = Callable[[Array, Path], Array]
+
+
+def on_disk(A: Array, folder: Path) -> Array:
+    np.save(folder / "A.npy", A)
+    return np.load(folder / "A.npy", mmap_mode="r")  # type: ignore[no-any-return]
+
+
+LAYOUTS: dict[str, tuple[Layout, type[Operator]]] = {
+    "C order": (lambda A, _: A, DenseOperator),
+    "every second row": (lambda A, _: np.repeat(A, 2, axis=0)[::2], DenseOperator),
+    "Fortran order": (lambda A, _: np.asfortranarray(A), TransposedOperator),
+    "MATLAB's n1 × n2 × m": (
+        lambda A, _: np.moveaxis(np.asfortranarray(np.moveaxis(A, 0, 2)), 2, 0),
+        TransposedOperator,
+    ),
+    "swapped axes": (
+        lambda A, _: np.ascontiguousarray(A.swapaxes(1, 2)).swapaxes(1, 2),
+        TransposedOperator,
+    ),
+    "every second column": (lambda A, _: np.repeat(A, 2, axis=2)[:, :, ::2], StreamedOperator),
+    "reversed rows": (lambda A, _: A[::-1].copy()[::-1], StreamedOperator),
+    "foreign byte order": (lambda A, _: A.astype(A.dtype.newbyteorder()), StreamedOperator),
+    "memory-mapped": (on_disk, StreamedOperator),
+    "memory-mapped slice": (
+        lambda A, f: on_disk(np.repeat(A, 2, axis=0), f)[::2],
+        StreamedOperator,
+    ),
+}
+
+
+@pytest.fixture
+def sensing(dtype: str) -> Array:
+    return np.random.default_rng(5).standard_normal((M, N1, N2)).astype(dtype)
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+def test_operator_keeps_the_contract(layout: str, sensing: Array, tmp_path: Path) -> None:
+    arrange, kind = LAYOUTS[layout]
+    operator = as_operator(arrange(sensing, tmp_path))
+    assert type(operator) is kind
+    assert (operator.measurements, operator.matrix_shape) == (M, (N1, N2))
+    assert operator.dtype == sensing.dtype
+    check = check_operator(operator)
+    assert check.passed, check
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+def test_operator_is_the_definition(layout: str, sensing: Array, tmp_path: Path) -> None:
+    operator = as_operator(LAYOUTS[layout][0](sensing, tmp_path))
+    rng = np.random.default_rng(6)
+    U, V = rng.standard_normal((N1, 3)), rng.standard_normal((N2, 3))
+    w = rng.standard_normal(M)
+    exact = sensing.astype(float)
+    G = np.einsum("i,ijk->jk", w, exact)
+    tolerance = 1e-12 if sensing.dtype == np.float64 else 2e-5
+    assert np.allclose(
+        operator.measure(U, V), np.einsum("ijk,jk->i", exact, U @ V.T), atol=tolerance
+    )
+    GV, GtU = operator.backproject(w, U, V)
+    assert np.allclose(GV, G @ V, atol=tolerance)
+    assert np.allclose(GtU, G.T @ U, atol=tolerance)
+    values = operator.leading_svd(w, 2, rng)[1]
+    assert np.allclose(values, np.linalg.svd(G, compute_uv=False)[:2], rtol=tolerance)
+
+
+def test_strict_backend_keeps_the_contract(xp: Any, sensing: Array) -> None:
+    assert check_operator(as_operator(xp.asarray(sensing))).passed
+
+
+def test_flat_rows_with_a_shape_are_the_same_operator(sensing: Array) -> None:
+    flat = as_operator(sensing.reshape(M, N1 * N2), (N1, N2))
+    U, V = np.ones((N1, 1)), np.ones((N2, 1))
+    assert np.array_equal(flat.measure(U, V), as_operator(sensing).measure(U, V))
+
+
+@pytest.mark.parametrize("layout", ["C order", "Fortran order", "MATLAB's n1 × n2 × m"])
+def test_no_array_in_memory_is_copied(layout: str, sensing: Array, tmp_path: Path) -> None:
+    A = LAYOUTS[layout][0](sensing, tmp_path)
+    operator = as_operator(A)
+    inner = operator.inner if isinstance(operator, TransposedOperator) else operator
+    assert isinstance(inner, DenseOperator)
+    assert np.shares_memory(inner._flat, A)
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+def test_passes_count_reads_of_the_whole_data(layout: str, sensing: Array, tmp_path: Path) -> None:
+    operator = as_operator(LAYOUTS[layout][0](sensing, tmp_path))
+    before = operator.passes
+    U, V = np.ones((N1, 1)), np.ones((N2, 1))
+    operator.backproject(operator.measure(U, V), U, V)
+    assert operator.passes - before == 2
+    operator.rows(slice(0, 10)).measure(U, V)
+    assert operator.passes - before == pytest.approx(2 + 10 / M)
+
+
+def test_small_blocks_give_the_same_answer(sensing: Array) -> None:
+    one_row = StreamedOperator(sensing, (N1, N2), block_bytes=1)
+    whole = StreamedOperator(sensing, (N1, N2))
+    U, V = np.ones((N1, 2)), np.ones((N2, 2))
+    assert np.allclose(one_row.measure(U, V), whole.measure(U, V), rtol=1e-5)
+    assert len(list(one_row._blocks())) == M
+
+
+class Skewed(DenseOperator):
+    """An operator whose adjoint is a little wrong."""
+
+    def _adjoint(self, w: Any) -> Any:
+        return 1.001 * super()._adjoint(w)
+
+
+class Affine(DenseOperator):
+    """An operator that is not linear."""
+
+    def measure(self, U: Any, V: Any) -> Any:
+        return super().measure(U, V) + 0.001
+
+
+@pytest.mark.parametrize("broken", [Skewed, Affine])
+def test_shipped_checks_catch_a_broken_operator(broken: type[DenseOperator]) -> None:
+    flat = np.random.default_rng(5).standard_normal((M, N1 * N2))
+    assert not check_operator(broken(flat, (N1, N2))).passed
+
+
+BAD_SENSING: dict[str, tuple[Any, type[Exception], str]] = {
+    "one-dimensional": (np.ones(5), ValueError, r"shape \(5,\); expected \(m, n1, n2\)"),
+    "four-dimensional": (np.ones((2, 2, 2, 2)), ValueError, "expected"),
+    "no measurement": (np.ones((0, 3, 4)), ValueError, "no measurement"),
+    "empty matrix": (np.ones((3, 0, 4)), ValueError, "at least 1 × 1"),
+    "flat without shape": (np.ones((5, 12)), ValueError, r"give shape=\(n1, n2\)"),
+    "integer": (np.ones((5, 3, 4), int), TypeError, "int64; expected float32 or float64"),
+    "complex": (np.ones((5, 3, 4), complex), TypeError, "complex128; expected float32"),
+    "half precision": (np.ones((5, 3, 4), np.float16), TypeError, "float16; expected float32"),
+    "objects": (np.full((5, 3, 4), None), TypeError, "object; expected float32"),
+    "text": ("A.npy", TypeError, "expected float32"),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD_SENSING))
+def test_bad_sensing_data_gets_a_sentence(case: str) -> None:
+    A, error, words = BAD_SENSING[case]
+    with pytest.raises(error, match=words):
+        as_operator(A)
+
+
+def test_shape_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match="3 × 5 = 15"):
+        as_operator(np.ones((5, 12)), (3, 5))
+    with pytest.raises(ValueError, match="does not fit"):
+        as_operator(np.ones((5, 3, 4)), (4, 3))
+    with pytest.raises(ValueError, match="does not fit"):
+        as_operator(as_operator(np.ones((5, 3, 4))), (4, 3))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("layout", ["C order", "Fortran order", "memory-mapped"])
+def test_non_finite_sensing_data_is_refused_with_its_row(
+    bad: float, layout: str, sensing: Array, tmp_path: Path
+) -> None:
+    sensing[17, 4, 3] = bad
+    with pytest.raises(ValueError, match="first in row 17"):
+        as_operator(LAYOUTS[layout][0](sensing, tmp_path))
+
+
+def test_large_finite_sensing_data_is_accepted() -> None:
+    assert as_operator(np.full((3, 4, 5), 1e308)).measurements == 3
+
+
+def test_repr_shows_the_shape(sensing: Array, tmp_path: Path) -> None:
+    for layout in ("C order", "memory-mapped", "Fortran order"):
+        text = repr(as_operator(LAYOUTS[layout][0](sensing, tmp_path)))
+        assert "37" in text
+        assert sensing.dtype.name in text
