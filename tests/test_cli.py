@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def truth(folder: Path) -> np.ndarray:  # type: ignore[type-arg]
+def truth(folder: Path) -> np.ndarray:
     with np.load(folder / "p.npz") as archive:
         return archive["truth_left"] @ archive["truth_right"].T  # type: ignore[no-any-return]
 

@@ -86,7 +86,9 @@ def test_readme_example_runs_and_prints_what_the_readme_says() -> None:
     assert len(examples[0].strip().splitlines()) <= 15
     output = python(examples[0])
     printed = re.findall(r"```text\n(.*?)```", readme, re.DOTALL)[0]
-    without_time = [re.sub(r"[\d.]+ s$", "… s", text.strip()) for text in (output, printed)]
+    without_time = [
+        re.sub(r"[\d.]+ s$", "… s", text.strip(), flags=re.MULTILINE) for text in (output, printed)
+    ]
     assert without_time[0] == without_time[1]
 
 

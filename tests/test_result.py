@@ -46,7 +46,7 @@ def with_header(path: Path, recovery: Recovery, **changes: Any) -> Path:
         arrays = dict(archive)
     header = json.loads(str(arrays["header"])) | changes
     arrays["header"] = np.asarray(json.dumps(header))
-    np.savez(path, **arrays)  # type: ignore[arg-type]
+    np.savez(path, **arrays)
     return path
 
 

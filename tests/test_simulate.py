@@ -27,7 +27,7 @@ def test_measurement_model_with_an_exact_number_of_outliers(model: str) -> None:
     assert not np.any(np.isclose(planted.y[planted.outliers], clean[planted.outliers]))
 
 
-VALUES: dict[str, Callable[[Array, float], bool]] = {
+VALUES: dict[str, Callable[[Array, float], Any]] = {
     "huge": lambda eta, norm: kstest(eta / (100 * norm), "norm").pvalue > 0.01,
     "scale": lambda eta, norm: kstest(eta / norm, "norm").pvalue > 0.01,
     "impostor": lambda eta, norm: kstest(eta / norm, "norm").pvalue > 0.01,

@@ -39,7 +39,7 @@ def explained(problem: Problem, residual: Array) -> Array:
     return namespace(residual).abs(residual) <= explained_tolerance(problem) * problem.scale
 
 
-def judge(ended: Status, certificate: Certificate) -> Status:
+def conclude(ended: Status, certificate: Certificate) -> Status:
     """The status of an answer, from how the solver ended and what the answer explains."""
     if ended in (Status.STOPPED, Status.INTERRUPTED, Status.DIVERGED):
         return ended

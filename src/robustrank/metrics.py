@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from robustrank.backend import Array, frobenius_norm, namespace, to_numpy
+from robustrank.result import Recovery
 
 Factors = tuple[Array, Array]
 
@@ -95,4 +96,38 @@ def score_outliers(flagged: Array, truth: Array) -> OutlierScore:
         found=int(np.sum(said & real)),
         missed=int(np.sum(~said & real)),
         accused=int(np.sum(said & ~real)),
+    )
+
+
+class Truth(Protocol):
+    """The answer of a planted problem; ``simulate.Planted`` is one."""
+
+    @property
+    def left(self) -> Array:
+        """X, n1 × r."""
+
+    @property
+    def right(self) -> Array:
+        """Y, n2 × r."""
+
+    @property
+    def outliers(self) -> Array:
+        """(m,) boolean: the measurements that were corrupted."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How far a recovery is from the truth."""
+
+    error: float  # ‖U Vᵀ − X Yᵀ‖_F / ‖X Yᵀ‖_F
+    outliers: OutlierScore
+
+
+def judge(recovery: Recovery, truth: Truth) -> Judgement:
+    """Compare a recovery with the planted answer, in double precision."""
+    estimate = to_numpy(recovery.left).astype(float), to_numpy(recovery.right).astype(float)
+    planted = to_numpy(truth.left).astype(float), to_numpy(truth.right).astype(float)
+    return Judgement(
+        error=normalised_error(estimate, planted),
+        outliers=score_outliers(recovery.outliers, truth.outliers),
     )

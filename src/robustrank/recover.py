@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Seed
-from robustrank.certificate import certify, explained, judge
+from robustrank.certificate import certify, conclude, explained
 from robustrank.operators import Operator, as_operator
 from robustrank.problem import Problem
 from robustrank.result import Recovery, Status
@@ -115,7 +115,7 @@ def _recovery(
         left=state.U * root,
         right=state.V * root,
         outliers=not_believed,
-        status=judge(outcome.ended, certificate),
+        status=conclude(outcome.ended, certificate),
         certificate=certificate,
         residual=state.residual * unit,
         cutoff=None if cutoff is None else cutoff * unit,

@@ -11,8 +11,9 @@ from rich.table import Table
 from robustrank.cli.data import MatrixShape
 from robustrank.cli.progress import meter, solver_callback
 from robustrank.files import check_writable
-from robustrank.metrics import normalised_error, score_outliers
+from robustrank.metrics import judge
 from robustrank.recover import recover
+from robustrank.report import require_matplotlib, write_report
 from robustrank.result import Recovery
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import MedianTGD, VanillaGD
@@ -35,8 +36,7 @@ def demo(
     seed: int, shape: tuple[int, int], rank: int, measurements: int, outliers: float, report: Path
 ) -> int:
     """Plant a matrix, corrupt 5 % of its measurements, recover it, and write a report page."""
-    from robustrank.report import write_report
-
+    require_matplotlib()
     check_writable(report)
     console = Console()
     n1, n2 = shape
@@ -75,11 +75,11 @@ def _table(planted: Planted, recoveries: list[Recovery]) -> Table:
 
 
 def _cells(planted: Planted, recovery: Recovery) -> list[tuple[str, str]]:
-    error = normalised_error((recovery.left, recovery.right), (planted.left, planted.right))
-    score = score_outliers(recovery.outliers, planted.outliers)
+    seen = judge(recovery, planted)
+    score = seen.outliers
     return [
         ("status", recovery.status.value),
-        ("error against the truth", f"{error:.1e}"),
+        ("error against the truth", f"{seen.error:.1e}"),
         ("outliers found", f"{score.found:,}"),
         ("outliers missed", f"{score.missed:,}"),
         ("falsely accused", f"{score.accused:,}"),

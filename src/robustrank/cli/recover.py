@@ -17,9 +17,10 @@ from robustrank.cli.data import (
 )
 from robustrank.cli.progress import meter, solver_callback
 from robustrank.files import check_writable
-from robustrank.metrics import normalised_error, score_outliers
+from robustrank.metrics import judge
 from robustrank.recover import SOLVERS, Interrupted
 from robustrank.recover import recover as solve
+from robustrank.report import require_matplotlib, write_report
 from robustrank.result import Recovery
 
 _FILE = click.Path(path_type=Path)
@@ -53,7 +54,7 @@ def recover(out: Path | None, report: Path | None, **given: Any) -> int:
     check_output(out)
     if report is not None:
         check_writable(report)
-        import robustrank.report  # noqa: F401  # fails now, not after the work, where it is missing
+        require_matplotlib()
     data = read_data(given["data"], given["sensing"], given["measurements"])
     try:
         recovery = _solve(data, given)
@@ -62,8 +63,6 @@ def recover(out: Path | None, report: Path | None, **given: Any) -> int:
     if out is not None:
         write_recovery(out, recovery)
     if report is not None:
-        from robustrank.report import write_report
-
         write_report(report, recovery, truth=data.truth)
     if not given["quiet"]:
         _tell(recovery, data, [path for path in (out, report) if path is not None])
@@ -90,12 +89,10 @@ def _solve(data: MeasuredData, given: dict[str, Any]) -> Recovery:
 def _tell(recovery: Recovery, data: MeasuredData, written: list[Path]) -> None:
     click.echo(repr(recovery))
     if data.truth is not None:
-        truth = data.truth
-        error = normalised_error((recovery.left, recovery.right), (truth.left, truth.right))
-        score = score_outliers(recovery.outliers, truth.outliers)
+        seen = judge(recovery, data.truth)
         click.echo(
-            f"  against truth    error {error:.2e}; outliers {score.found:,} found, "
-            f"{score.missed:,} missed, {score.accused:,} falsely accused"
+            f"  against truth    error {seen.error:.2e}; outliers {seen.outliers.found:,} found, "
+            f"{seen.outliers.missed:,} missed, {seen.outliers.accused:,} falsely accused"
         )
     for path in written:
         click.echo(f"  wrote            {path}")

@@ -58,7 +58,8 @@ _TEXTS = {
     ),
     Status.TIME_LIMIT: (
         "the time ran out before the factors stopped moving.",
-        "Raise the time limit; the convergence curve shows how far it was.",
+        "If the misfit was still falling, raise the time limit; if it was flat, add measurements, "
+        "lower the rank, or suspect too many outliers.",
     ),
     Status.STOPPED: (
         "the callback asked to stop.",

@@ -1,0 +1,119 @@
+"""One look for every figure: a painter of axes goes in, inline SVG comes out."""
+
+from __future__ import annotations
+
+import html
+import io
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+
+from robustrank.report.words import number_of_log, power_of_ten
+
+INK = "#24313d"
+GRID = "#dfe5ea"
+BELIEVED = "#2b6cb0"
+DOUBTED = "#dd6b20"
+SERIES = (BELIEVED, DOUBTED, "#2f855a", "#805ad5", "#b83280", "#4a5560")
+DASHES = ("", "6 3", "2 2", "8 2 2 2", "10 3", "4 1")
+
+# Page variables with the printed colour to fall back on, so that dark mode repaints the figures.
+_THEME = {INK: "--ink", GRID: "--grid"} | {
+    colour: f"--series-{place}" for place, colour in enumerate(SERIES, start=1)
+}
+
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",  # real text: small, selectable, in the page's own font
+    "text.parse_math": False,  # a solver may be called $x$
+    "font.size": 9.0,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "figure.constrained_layout.w_pad": 0.08,  # inches; the reader's font may be wider
+}
+
+
+@dataclass(frozen=True)
+class Key:
+    """One entry of a legend."""
+
+    label: str
+    colour: str
+    mark: str  # line, bar, dot or ring
+    dash: str = ""  # of a line, as SVG writes it
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure with the words that go with it."""
+
+    title: str
+    caption: str
+    svg: str
+    keys: tuple[Key, ...] = ()
+
+
+def draw(
+    name: str, description: str, size: tuple[float, float], paint: Callable[[Axes], None]
+) -> str:
+    """The SVG of one pair of axes, the same bytes every time; ``size`` is in inches."""
+    stream = io.StringIO()
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()  # a reader's own style sheet must not change the page
+        matplotlib.rcParams.update({**_STYLE, "svg.hashsalt": name})
+        figure = Figure(figsize=size, layout="compressed")
+        paint(figure.add_subplot())
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(stream, format="svg", transparent=True, dpi=144, metadata=nothing)
+    return _inline(stream.getvalue(), name, description)
+
+
+def _inline(document: str, name: str, description: str) -> str:
+    """The svg element alone, sized by the page, its ids apart from those of other figures."""
+    svg = document[document.index("<svg") :].strip()
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' id="', f' id="{name}-', svg)
+    svg = re.sub(r'(href="|url\()#', rf"\g<1>#{name}-", svg)
+    box = re.search(r'viewBox="[^"]*"', svg)
+    assert box is not None, "matplotlib always writes a viewBox"  # noqa: S101
+    label = html.escape(description)
+    opening = f'<svg {box[0]} role="img" aria-label="{label}">'
+    return opening + themed(svg[svg.index(">") + 1 :])
+
+
+def themed(svg: str) -> str:
+    """The same drawing in the page's colours, light or dark."""
+    for colour, variable in _THEME.items():
+        svg = svg.replace(colour, f"var({variable}, {colour})")
+    return svg
+
+
+def decades(axis: Axis, low: float, high: float) -> None:
+    """Label an axis that shows logarithms with the numbers themselves."""
+    whole = range(math.ceil(low), math.floor(high) + 1)
+    if len(whole) >= 2:
+        stride = math.ceil(len(whole) / 6)
+        # Counting from zero keeps 10⁰ labelled wherever it is in sight.
+        ticks = [exponent for exponent in whole if exponent % stride == 0]
+        axis.set_ticks(ticks, [power_of_ten(exponent) for exponent in ticks])
+    else:
+        places = np.linspace(low, high, 4).tolist()
+        axis.set_ticks(places, [number_of_log(place) for place in places])

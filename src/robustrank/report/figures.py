@@ -1,0 +1,157 @@
+"""The curves of the page: convergence, residuals, singular values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from robustrank.backend import to_numpy
+from robustrank.metrics import Truth
+from robustrank.report.canvas import (
+    BELIEVED,
+    DASHES,
+    DOUBTED,
+    SERIES,
+    Key,
+    Picture,
+    decades,
+    draw,
+)
+from robustrank.report.words import number, solver_labels
+from robustrank.result import History, Recovery
+
+Values = np.ndarray[Any, Any]
+
+_SIZE = (4.5, 2.75)
+_SQUARER = (4.5, 3.1)
+# One solver with this many times the iterations of another would squeeze it to nothing.
+_UNEVEN = 20
+# Singular values further apart than this are shown on a logarithmic axis.
+_SPREAD = 30
+
+
+def convergence(recoveries: Sequence[Recovery]) -> Picture:
+    """The misfit from iteration to iteration, one line per solver."""
+    curves = [_curve(recovery.history) for recovery in recoveries]
+    names = solver_labels(recoveries)
+    ends = [_last(recovery.history) for recovery in recoveries]
+    keys = tuple(
+        Key(f"{name}, ends at {end}", SERIES[i % len(SERIES)], "line", DASHES[i % len(DASHES)])
+        for i, (name, end) in enumerate(zip(names, ends, strict=True))
+    )
+
+    def paint(axes: Axes) -> None:
+        for key, (iterations, misfit) in zip(keys, curves, strict=True):
+            axes.plot(iterations, misfit, color=key.colour, linewidth=1.6, linestyle=_style(key))
+            axes.plot(iterations[-1:], misfit[-1:], "o", color=key.colour, markersize=4)
+        _label_convergence(axes, [recovery.iterations for recovery in recoveries])
+
+    described = "; ".join(key.label for key in keys)
+    return Picture(
+        "Convergence",
+        "A line that falls steadily is learning; one that lies flat high up has stopped. The "
+        "misfit is the median residual as a share of a typical measurement.",
+        draw("convergence", f"Misfit against iterations: {described}", _SIZE, paint),
+        keys,
+    )
+
+
+def _curve(history: History) -> tuple[Values, Values]:
+    """Iterations and log₁₀ misfit, without the checks that a logarithm cannot show."""
+    misfit = np.asarray(history.column("misfit"), float)
+    shown = np.isfinite(misfit) & (misfit > 0)
+    return np.asarray(history.column("iteration"), float)[shown], np.log10(misfit[shown])
+
+
+def _last(history: History) -> str:
+    return number(history.checks[-1].misfit) if history.checks else "nothing"
+
+
+def _style(key: Key) -> Any:
+    dashes = tuple(float(length) / 1.6 for length in key.dash.split())
+    return (0, dashes) if dashes else "-"
+
+
+def _label_convergence(axes: Axes, iterations: Sequence[int]) -> None:
+    decades(axes.yaxis, *axes.get_ylim())
+    axes.grid(visible=True, axis="y")
+    axes.set_xlabel("iterations")
+    axes.set_ylabel("misfit")
+    if max(iterations) > _UNEVEN * max(min(iterations), 1):
+        axes.set_xscale("symlog", linthresh=1)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+def spectrum(recovery: Recovery, truth: Truth | None) -> Picture:
+    """The singular values of the recovered matrix, and those of the truth where it is known."""
+    found = _singular_values(recovery.left, recovery.right)
+    planted = None if truth is None else _singular_values(truth.left, truth.right)
+    everything = found if planted is None else np.concatenate([found, planted])
+
+    def paint(axes: Axes) -> None:
+        use_logs = _spread(everything) > _SPREAD or not _ordinary(everything)
+        if planted is not None:
+            axes.plot(*_points(planted, use_logs), "o", ms=9, mfc="none", mec=DOUBTED, mew=1.4)
+        axes.plot(*_points(found, use_logs), "o", ms=5, color=BELIEVED)
+        _label_spectrum(axes, use_logs, top=1.12 * everything.max(initial=0.0))
+
+    keys: tuple[Key, ...] = (Key("recovered", BELIEVED, "dot"),)
+    caption = (
+        "The strength of each of the matrix's components. If the last ones are close to zero, a "
+        "lower rank would do."
+    )
+    if planted is not None:
+        keys = (*keys, Key("planted", DOUBTED, "ring"))
+        caption += " Each dot should sit in the middle of its ring."
+    shown = ", ".join(number(value) for value in found[:8]) or "none is finite"
+    svg = draw("spectrum", f"Singular values, largest first: {shown}", _SQUARER, paint)
+    return Picture("Singular values", caption, svg, keys)
+
+
+def _singular_values(left: Any, right: Any) -> Values:
+    """The singular values of left · rightᵀ; none where the product is not finite."""
+    U, V = to_numpy(left), to_numpy(right)
+    with np.errstate(over="ignore", invalid="ignore"):
+        core = np.linalg.qr(U)[1] @ np.linalg.qr(V)[1].T
+    if not np.isfinite(core).all():
+        return np.empty(0)
+    return np.asarray(np.linalg.svd(core, compute_uv=False), float)
+
+
+def _spread(values: Values) -> float:
+    positive = values[values > 0]
+    return float(positive.max() / positive.min()) if positive.size else 1.0
+
+
+def _ordinary(values: Values) -> bool:
+    """Whether a linear axis can hold the values without over- or underflow in its arithmetic."""
+    largest = values.max(initial=0.0)
+    return bool(largest == 0 or 1e-200 < largest < 1e200)
+
+
+def _points(values: Values, use_logs: bool) -> tuple[Values, Values]:
+    places = np.arange(1, len(values) + 1)
+    if not use_logs:
+        return places, values
+    return places[values > 0], np.log10(values[values > 0])
+
+
+def _label_spectrum(axes: Axes, use_logs: bool, top: float) -> None:
+    if use_logs:
+        decades(axes.yaxis, *axes.get_ylim())
+    else:
+        axes.set_ylim(0, top or 1.0)
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
+    axes.margins(x=0.1)
+    axes.grid(visible=True, axis="y")
+    axes.set_xlabel("component")
+    axes.set_ylabel("singular value")

@@ -1,0 +1,142 @@
+"""How far off each measurement is: a histogram that survives zeros and infinities."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from robustrank.backend import to_numpy
+from robustrank.report.canvas import BELIEVED, DOUBTED, INK, Key, Picture, decades, draw
+from robustrank.report.words import number
+from robustrank.result import Recovery
+
+Values = np.ndarray[Any, Any]
+
+_BINS = 44
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Equal bins of log₁₀ |residual|, with a place of its own for zero and one for infinity."""
+
+    low: float
+    high: float
+    has_zeros: bool
+    has_infinities: bool
+
+    @property
+    def width(self) -> float:
+        """The width of a bin, in decades."""
+        return (self.high - self.low) / _BINS
+
+    @property
+    def zero(self) -> float:
+        """Where the bar of the residuals that are exactly zero stands."""
+        return self.low - 3 * self.width
+
+    @property
+    def infinity(self) -> float:
+        """Where the bar of the residuals that are not finite stands."""
+        return self.high + 3 * self.width
+
+    def count(self, magnitudes: Values) -> tuple[Values, Values]:
+        """The centres of all bars and their heights."""
+        ordinary = magnitudes[np.isfinite(magnitudes) & (magnitudes > 0)]
+        edges = np.linspace(self.low, self.high, _BINS + 1)
+        inside, _ = np.histogram(np.clip(np.log10(ordinary), self.low, self.high), edges)
+        zeros = np.count_nonzero(magnitudes == 0)
+        infinities = np.count_nonzero(~np.isfinite(magnitudes))
+        centres = [self.zero, *(edges[:-1] + edges[1:]) / 2, self.infinity]
+        return np.asarray(centres), np.asarray([zeros, *inside, infinities])
+
+
+def bins_for(magnitudes: Values, cutoff: float | None) -> Bins:
+    """Bins that hold every magnitude and the cutoff, at least a decade wide."""
+    values = magnitudes if cutoff is None else np.append(magnitudes, cutoff)
+    ordinary = np.log10(values[np.isfinite(values) & (values > 0)])
+    low, high = (ordinary.min(), ordinary.max()) if ordinary.size else (0.0, 0.0)
+    margin = max(0.0, 1.0 - (high - low)) / 2
+    return Bins(
+        float(low - margin),
+        float(high + margin),
+        has_zeros=bool(np.any(magnitudes == 0)),
+        has_infinities=not bool(np.all(np.isfinite(magnitudes))),
+    )
+
+
+def residuals(recovery: Recovery) -> Picture:
+    """The sizes of the residuals, believed and not believed, and the cutoff between them."""
+    magnitudes = np.abs(to_numpy(recovery.residual)).astype(float)
+    doubted = to_numpy(recovery.outliers).astype(bool)
+    bins = bins_for(magnitudes, recovery.cutoff)
+
+    def paint(axes: Axes) -> None:
+        centres, believed_counts = bins.count(magnitudes[~doubted])
+        _, doubted_counts = bins.count(magnitudes[doubted])
+        width = 0.92 * bins.width
+        axes.bar(centres, believed_counts, width, color=BELIEVED)
+        axes.bar(centres, doubted_counts, width, believed_counts, color=DOUBTED)
+        axes.set_ylim(0, 1.15 * max(believed_counts + doubted_counts))  # room for the label
+        _label(axes, bins)
+        _mark_cutoff(axes, bins, recovery.cutoff)
+
+    count = int(np.count_nonzero(doubted))
+    keys = (
+        Key(f"{len(doubted) - count:,} believed", BELIEVED, "bar"),
+        Key(f"{count:,} not believed", DOUBTED, "bar"),
+    )
+    described = f"Histogram of residual sizes: {keys[0].label}, {keys[1].label}"
+    svg = draw("residuals", described, (4.5, 2.75), paint)
+    return Picture("Residuals", _caption(recovery, magnitudes, doubted), svg, keys)
+
+
+def _caption(recovery: Recovery, magnitudes: Values, doubted: Values) -> str:
+    text = (
+        "How far each measurement is from what the answer predicts. Two heaps far apart are a "
+        "clear case; heaps that touch mean that some were sorted by a hair."
+    )
+    if recovery.cutoff is None:
+        return f"{text} This solver has no cutoff: it believes everything."
+    spared = int(np.count_nonzero((magnitudes > recovery.cutoff) & ~doubted))
+    if spared:
+        text += f" {spared:,} beyond the cutoff are not accused, because the answer meets them."
+    return text
+
+
+def _label(axes: Axes, bins: Bins) -> None:
+    decades(axes.xaxis, bins.low, bins.high)
+    extra = [(bins.zero, "0")] * bins.has_zeros + [(bins.infinity, "∞")] * bins.has_infinities
+    ticks = [*zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)]
+    places = [*(place for place, _ in ticks), *(place for place, _ in extra)]
+    axes.set_xticks(places, [*(t.get_text() for _, t in ticks), *(text for _, text in extra)])
+    left = bins.zero if bins.has_zeros else bins.low
+    right = bins.infinity if bins.has_infinities else bins.high
+    axes.set_xlim(left - bins.width, right + bins.width)
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.grid(visible=True, axis="y")
+    axes.set_xlabel("size of the residual")
+    axes.set_ylabel("measurements")
+
+
+def _mark_cutoff(axes: Axes, bins: Bins, cutoff: float | None) -> None:
+    """A labelled line; a cutoff of zero stands between the zeros and the rest."""
+    if cutoff is None or not math.isfinite(cutoff):
+        return
+    place = math.log10(cutoff) if cutoff > 0 else bins.low - 1.5 * bins.width
+    axes.axvline(place, color=INK, linewidth=1.1, linestyle=(0, (4, 2)))
+    left_half = place < (bins.low + bins.high) / 2
+    axes.annotate(
+        f"cutoff {number(cutoff)}",
+        (place, 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(4 if left_half else -4, -2),
+        textcoords="offset points",
+        horizontalalignment="left" if left_half else "right",
+        verticalalignment="top",
+    )

@@ -1,0 +1,29 @@
+"""A page compares only what belongs together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from robustrank.metrics import Truth
+from robustrank.result import Recovery
+
+
+def check_same_problem(recovery: Recovery, truth: Truth | None, beside: Sequence[Recovery]) -> None:
+    """Raise where the truth or a neighbour cannot belong to the recovery's problem."""
+    expected = _size(recovery)
+    others = [("truth", truth)] if truth is not None else []
+    for name, other in [*others, *((f"beside[{i}]", other) for i, other in enumerate(beside))]:
+        if _size(other) != expected:
+            raise ValueError(
+                f"{name} has {_describe(_size(other))}, the recovery has {_describe(expected)}; "
+                "expected the same problem"
+            )
+
+
+def _size(of: Recovery | Truth) -> tuple[int, int, int]:
+    return int(of.left.shape[0]), int(of.right.shape[0]), int(of.outliers.shape[0])
+
+
+def _describe(size: tuple[int, int, int]) -> str:
+    rows, columns, measurements = size
+    return f"{measurements:,} measurements of a {rows} × {columns} matrix"

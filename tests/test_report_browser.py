@@ -1,0 +1,148 @@
+"""The report page in a real browser: what it says, that it is seen, that it fits a phone."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+import robustrank as rr
+from robustrank.report import write_report
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason="needs chromium, chromium-browser or google-chrome on the PATH"
+)
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-dev-shm-usage",
+    "--disable-sync",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--force-device-scale-factor=1",
+    "--allow-file-access-from-files",
+)
+
+# A window cannot be as narrow as a phone, a frame can; the outer page measures the inner one.
+FRAME = """<!doctype html><body style="margin:0">
+<iframe id="frame" src="report.html" style="border:0;width:{width}px;height:{height}px"></iframe>
+<script>
+document.getElementById("frame").onload = (event) => {{
+  const page = event.target.contentDocument;
+  const right = (element) => element.getBoundingClientRect().right;
+  document.body.dataset.measured = JSON.stringify({{
+    width: page.documentElement.clientWidth,
+    scrollWidth: page.documentElement.scrollWidth,
+    reach: Math.max(...[...page.querySelectorAll("main *, footer *")]
+      .filter((element) => !element.closest("thead")).map(right)),
+    verdict: page.querySelector(".verdict h2").innerText,
+    figures: [...page.querySelectorAll("figure > svg")].map((figure) => {{
+      const box = figure.getBoundingClientRect();
+      return [box.width, box.height];
+    }}),
+    texts: [...page.querySelectorAll("figure > svg text")]
+      .map((text) => text.getBoundingClientRect().height),
+    cut: [...page.querySelectorAll("figure > svg text")].filter((text) => {{
+      const [inner, outer] = [text, text.closest("svg")].map((e) => e.getBoundingClientRect());
+      return inner.left < outer.left - 1 || inner.right > outer.right + 1
+        || inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1;
+    }}).map((text) => text.textContent),
+  }});
+}};
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    planted = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, rng=1)
+    recovery = rr.recover(planted.A, planted.y, 2)
+    vanilla = rr.recover(planted.A, planted.y, 2, solver=rr.VanillaGD(max_iterations=50))
+    # Larger factors than anybody wants to solve for in a test: ticks of three digits need room.
+    left, right = np.tile(planted.left, (7, 1)), np.tile(planted.right, (7, 1))
+    truth = SimpleNamespace(left=left, right=right, outliers=planted.outliers)
+    recovery = replace(recovery, left=left * (1 + 1e-9), right=right)
+    vanilla = replace(vanilla, left=left * 30, right=right)
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write_report(path, recovery, truth=truth, beside=[vanilla], title="A" * 80)
+    return path
+
+
+def browse(page: Path, profile: Path, *options: str) -> str:
+    command = [str(BROWSER), *FLAGS, f"--user-data-dir={profile}", *options, page.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def measure(page: Path, profile: Path, width: int) -> dict[str, Any]:
+    frame = page.with_name(f"frame{width}.html")
+    frame.write_text(FRAME.format(width=width, height=6000))
+    found = re.search(r'data-measured="([^"]*)"', browse(frame, profile, "--dump-dom"))
+    assert found is not None, "the browser did not run the measuring script"
+    measured: dict[str, Any] = json.loads(unescape(found[1]))
+    return measured
+
+
+@pytest.mark.parametrize("width", [1200, 768, 390, 320])
+def test_page_fits_and_figures_are_seen(page: Path, tmp_path: Path, width: int) -> None:
+    measured = measure(page, tmp_path, width)
+    assert measured["width"] == width
+    assert measured["scrollWidth"] == width
+    assert measured["reach"] <= width
+    assert measured["verdict"] == "Recovered"
+    assert len(measured["figures"]) == 6
+    assert all(w > 200 and h > 120 for w, h in measured["figures"])
+    assert measured["cut"] == []
+    assert min(measured["texts"]) > 7  # in pixels: small, but read without a magnifier
+
+
+def test_measuring_notices_a_page_that_overflows(page: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "report.html"
+    broken.write_text(page.read_text().replace("<main>", '<main><p style="width:500px">wide</p>'))
+    measured = measure(broken, tmp_path / "profile", 390)
+    assert measured["scrollWidth"] > 390
+    assert measured["reach"] > 390
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_screenshot_shows_the_verdict_and_the_series(
+    page: Path, tmp_path: Path, width: int
+) -> None:
+    frame = page.with_name(f"shot{width}.html")
+    frame.write_text(FRAME.format(width=width, height=5000))
+    shot = tmp_path / "shot.png"
+    browse(frame, tmp_path / "profile", f"--screenshot={shot}", f"--window-size={width},5000")
+    pixels = np.round(255 * imread(shot)[:, :width, :3]).astype(int)
+    for name, colour in {
+        "green of the verdict": (0x1C, 0x7C, 0x4A),
+        "blue of the believed": (0x2B, 0x6C, 0xB0),
+        "orange of the others": (0xDD, 0x6B, 0x20),
+    }.items():
+        count = np.count_nonzero(np.all(np.abs(pixels - colour) <= 3, axis=-1))
+        assert count > 200, f"{count} pixels have the {name}"
+
+
+def test_browser_keeps_every_part_of_the_page(page: Path, tmp_path: Path) -> None:
+    dom = browse(page, tmp_path, "--dump-dom")
+    assert re.search(r'<h2 id="verdict">Recovered</h2>', dom)
+    assert dom.count("<figcaption>") == 6
+    assert dom.count('role="img"') == 6
+    assert "Solvers side by side" in dom
