@@ -153,8 +153,42 @@ def test_unwritable_outputs_are_found_before_the_work(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_read_only_folder_is_found_before_the_work(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(PermissionError, match="cannot write in"):
+    with pytest.raises(OSError, match="cannot write"):
         check_writable(tmp_path / "answer.npz")
+
+
+def test_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real.npz").write_bytes(b"before")
+    (tmp_path / "link.npz").symlink_to(tmp_path / "real.npz")
+    with atomic_writer(tmp_path / "link.npz") as stream:
+        stream.write(b"after")
+    assert (tmp_path / "link.npz").is_symlink()
+    assert (tmp_path / "real.npz").read_bytes() == b"after"
+
+
+def test_name_that_is_too_long_is_found_before_the_work(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="cannot write"):
+        check_writable(tmp_path / ("x" * 250))
+
+
+def test_encrypted_and_absurd_archives_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "data.npz"
+    data = bytearray(whole_archive(path))
+    for magic, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(magic) + offset] |= 1  # the flag that says: encrypted
+    path.write_bytes(bytes(data))
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_npz(path)
+    np.save(tmp_path / "A.npy", np.ones((100, 4, 3)))
+    whole = (tmp_path / "A.npy").read_bytes()
+    (tmp_path / "A.npy").write_bytes(whole.replace(b"(100, 4, 3)", b"(-10, 4, 3)"))
+    with pytest.raises(ValueError, match="cannot be read"):
+        map_npy(tmp_path / "A.npy")
+
+
+def test_folder_is_not_a_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is not a file"):
+        read_npz(tmp_path)
 
 
 def test_map_reads_nothing_until_used(tmp_path: Path) -> None:

@@ -171,8 +171,12 @@ def test_claim_convergence_is_linear() -> None:
         ({"alpha_h": 0.5}, "alpha=0.5"),
         ({"step_size": 0.0}, "step_size"),
         ({"step_size": float("nan")}, "step_size"),
+        ({"step_size": float("inf")}, "step_size"),
+        ({"balance": -1.0}, "balance"),
+        ({"balance": float("nan")}, "balance"),
         ({"max_iterations": 0}, "max_iterations"),
         ({"tolerance": -1.0}, "tolerance"),
+        ({"tolerance": float("inf")}, "tolerance"),
     ],
 )
 def test_solver_parameters_that_make_no_sense_are_refused(
@@ -180,3 +184,12 @@ def test_solver_parameters_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=words):
         MedianTGD(**arguments)
+
+
+def test_solver_parameters_of_the_wrong_kind_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"max_iterations=10\.5 is a float"):
+        MedianTGD(max_iterations=10.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="step_size='big' is a str"):
+        VanillaGD(step_size="big")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="rank=0"):
+        MedianTGD.theory(0, 1.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from robustrank.operators import (
     DenseOperator,
     Operator,
+    ScaledOperator,
     StreamedOperator,
     TransposedOperator,
     as_operator,
@@ -44,6 +47,10 @@ LAYOUTS: dict[str, tuple[Layout, type[Operator]]] = {
     "reversed rows": (lambda A, _: A[::-1].copy()[::-1], StreamedOperator),
     "foreign byte order": (lambda A, _: A.astype(A.dtype.newbyteorder()), StreamedOperator),
     "memory-mapped": (on_disk, StreamedOperator),
+    "memory-mapped, Fortran order": (
+        lambda A, folder: on_disk(np.asfortranarray(A), folder),
+        TransposedOperator,
+    ),
     "memory-mapped slice": (
         lambda A, f: on_disk(np.repeat(A, 2, axis=0), f)[::2],
         StreamedOperator,
@@ -121,7 +128,7 @@ def test_small_blocks_give_the_same_answer(sensing: Array) -> None:
     whole = StreamedOperator(sensing, (N1, N2))
     U, V = np.ones((N1, 2)), np.ones((N2, 2))
     assert np.allclose(one_row.measure(U, V), whole.measure(U, V), rtol=1e-5)
-    assert len(list(one_row._blocks())) == M
+    assert len(list(one_row._reader.blocks())) == M
 
 
 class Skewed(DenseOperator):
@@ -154,6 +161,7 @@ BAD_SENSING: dict[str, tuple[Any, type[Exception], str]] = {
     "complex": (np.ones((5, 3, 4), complex), TypeError, "complex128; expected float32"),
     "half precision": (np.ones((5, 3, 4), np.float16), TypeError, "float16; expected float32"),
     "objects": (np.full((5, 3, 4), None), TypeError, "object; expected float32"),
+    "masked": (np.ma.masked_array(np.ones((5, 3, 4))), TypeError, "A is a masked array"),
     "text": ("A.npy", TypeError, "expected float32"),
 }
 
@@ -163,6 +171,12 @@ def test_bad_sensing_data_gets_a_sentence(case: str) -> None:
     A, error, words = BAD_SENSING[case]
     with pytest.raises(error, match=words):
         as_operator(A)
+
+
+@pytest.mark.parametrize("shape", [12, (12,), "3x4", (3, 4, 1), (3.0, 4.0)])
+def test_shape_that_is_no_pair_is_refused(shape: Any) -> None:
+    with pytest.raises(ValueError, match="expected two whole numbers"):
+        as_operator(np.ones((5, 12)), shape)
 
 
 def test_shape_that_does_not_fit_is_refused() -> None:
@@ -186,6 +200,47 @@ def test_non_finite_sensing_data_is_refused_with_its_row(
 
 def test_large_finite_sensing_data_is_accepted() -> None:
     assert as_operator(np.full((3, 4, 5), 1e308)).measurements == 3
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+def test_gain_is_the_typical_size_of_an_entry(layout: str, sensing: Array, tmp_path: Path) -> None:
+    operator = as_operator(LAYOUTS[layout][0](3 * sensing, tmp_path))
+    assert operator.gain == pytest.approx(3.0, rel=0.05)
+
+
+def test_scaled_operator_is_the_operator_of_scaled_data(sensing: Array) -> None:
+    scaled = ScaledOperator(as_operator(sensing), 0.25)
+    assert check_operator(scaled).passed
+    U, V = np.ones((N1, 2)), np.ones((N2, 2))
+    assert np.allclose(scaled.measure(U, V), as_operator(sensing * 0.25).measure(U, V), rtol=1e-5)
+    assert scaled.gain == pytest.approx(as_operator(sensing * 0.25).gain)
+
+
+MEMORY_PROBE = """
+import sys, numpy as np
+from robustrank.operators import as_operator
+operator = as_operator(np.load(sys.argv[1], mmap_mode="r"))
+U, V = np.ones((50, 1)), np.ones((40, 1))
+operator.backproject(operator.measure(U, V), U, V)
+lines = open("/proc/self/status").read().splitlines()
+print(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory from /proc")
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_memory_does_not_grow_with_a_mapped_file(order: str, tmp_path: Path) -> None:
+    peaks = []
+    for m in (1000, 40_000):  # 8 MB and 320 MB of single precision
+        shape = (m, 50, 40)
+        A = np.lib.format.open_memmap(
+            tmp_path / "A.npy", mode="w+", dtype="f4", shape=shape, fortran_order=order == "F"
+        )
+        A[...] = 1
+        A.flush()
+        command = [sys.executable, "-c", MEMORY_PROBE, str(tmp_path / "A.npy")]
+        peaks.append(float(subprocess.run(command, capture_output=True, check=True).stdout))
+    assert peaks[1] - peaks[0] < 120  # megabytes
 
 
 def test_repr_shows_the_shape(sensing: Array, tmp_path: Path) -> None:

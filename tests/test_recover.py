@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 import signal
 import threading
 import time
@@ -16,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import robustrank as rr
-from robustrank.certificate import certify
+from robustrank.certificate import certify, conclude
 from robustrank.metrics import normalised_error, score_outliers
 from robustrank.simulate import Planted, plant
 
@@ -54,6 +55,8 @@ def test_every_backend_and_precision(xp: Any, dtype: str, small: Planted) -> Non
 def test_single_precision_sensing_data_with_double_measurements(small: Planted) -> None:
     result = rr.recover(small.A.astype("float32"), small.y, 2)
     assert result.left.dtype == np.float64
+    assert result.status is rr.Status.RECOVERED
+    assert result.iterations < 1000
     assert error_of(result, small) < 1e-5
 
 
@@ -113,6 +116,17 @@ def test_scaling_in_single_precision(scale: float, small: Planted) -> None:
     assert rr.recover(A, y, 2).status is rr.Status.RECOVERED
 
 
+@pytest.mark.parametrize("scale", [1e-100, 0.05, 0.3, 4.0, 77.0, 1e100])
+def test_scaling_the_sensing_data_scales_the_matrix_back(scale: float, small: Planted) -> None:
+    result = rr.recover(small.A * scale, small.y, 2)
+    assert result.status is rr.Status.RECOVERED
+    assert np.allclose(result.matrix * scale, small.matrix, rtol=1e-6)
+    assert np.array_equal(result.outliers, small.outliers)
+    assert np.allclose(
+        result.residual, rr.recover(small.A, small.y, 2).residual, rtol=1e-6, atol=1e-5
+    )
+
+
 def test_transposing_the_problem_transposes_the_answer(small: Planted) -> None:
     plain = rr.recover(small.A, small.y, 2)
     turned = rr.recover(np.ascontiguousarray(small.A.swapaxes(1, 2)), small.y, 2)
@@ -169,6 +183,40 @@ def test_undersampled_problem_warns_and_never_certifies() -> None:
     with pytest.warns(rr.UndersampledWarning, match="50 measurements .* 66 degrees of freedom"):
         result = rr.recover(planted.A, planted.y, 2, solver=rr.MedianTGD(max_iterations=3000))
     assert not result.certificate.holds
+    assert not result.converged
+    assert result.status in (rr.Status.UNDERDETERMINED, rr.Status.ITERATION_LIMIT)
+
+
+def test_so_few_measurements_that_anything_fits_are_not_an_answer() -> None:
+    planted = plant(20, 16, 2, 30, rng=5)
+    with pytest.warns(rr.UndersampledWarning):
+        result = rr.recover(planted.A, planted.y, 2)
+    assert result.status is rr.Status.UNDERDETERMINED
+    assert "lower the rank" in result.status.advice
+    assert not result.converged
+
+
+@pytest.mark.parametrize(
+    ("misfit", "status"),
+    [(0.01, rr.Status.SETTLED), (0.12, rr.Status.SETTLED), (0.16, rr.Status.UNEXPLAINED)],
+)
+def test_misfit_that_garbage_would_leave_is_not_an_answer(misfit: float, status: rr.Status) -> None:
+    # With twice as many measurements as degrees of freedom garbage would leave 0.71.
+    assert conclude(rr.Status.SETTLED, rr.Certificate(0, 1000, 500, 5e-7, misfit)) is status
+
+
+def test_missing_small_component_is_not_called_exact_in_single_precision() -> None:
+    planted = plant(20, 15, 2, 600, condition_number=1000, dtype="float32", rng=5)
+    result = rr.recover(planted.A, planted.y, 1, solver=rr.MedianTGD(max_iterations=2000))
+    assert result.status is not rr.Status.RECOVERED
+
+
+def test_explained_measurements_are_not_accused() -> None:
+    """Six medians away from a median of 1e-10 is still met exactly."""
+    planted = plant(20, 15, 2, 3000, rng=6)
+    result = rr.recover(planted.A, planted.y, 2, solver=rr.MedianTGD(alpha_h=2.0))
+    assert np.any(np.abs(result.residual) > (result.cutoff or 0.0))
+    assert not np.any(result.outliers)
 
 
 def test_an_impostor_with_fewer_than_half_cannot_be_certified() -> None:
@@ -217,6 +265,16 @@ def test_time_limit_stops_in_time() -> None:
     assert result.history.checks[-1].iteration == result.iterations
 
 
+def test_time_limit_while_diverging_keeps_finite_factors(small: Planted) -> None:
+    solver = rr.MedianTGD(step_size=50.0, max_iterations=9)
+    result = rr.recover(small.A, small.y, 2, solver=solver)
+    assert np.all(np.isfinite(result.matrix))
+    assert str(result)
+    limited = rr.recover(small.A, small.y, 2, solver=solver, time_limit=1e-9)
+    assert np.all(np.isfinite(limited.matrix))
+    assert limited.iterations <= 1
+
+
 def test_callback_sees_progress_and_can_stop(small: Planted) -> None:
     seen: list[rr.Progress] = []
 
@@ -246,6 +304,18 @@ def test_ctrl_c_raises_and_carries_the_state(small: Planted) -> None:
     assert recovery.status is rr.Status.INTERRUPTED
     assert recovery.iterations >= 30
     assert np.all(np.isfinite(recovery.matrix))
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert np.array_equal(again.recovery.matrix, recovery.matrix)
+
+
+def test_ctrl_c_before_the_first_iteration_carries_a_state_too(small: Planted) -> None:
+    def interrupt(_: rr.Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(rr.Interrupted) as caught:
+        rr.recover(small.A, small.y, 2, callback=interrupt)
+    assert caught.value.recovery.iterations == 0
+    assert str(caught.value.recovery)
 
 
 # Input that cannot be used.
@@ -273,6 +343,8 @@ BAD_INPUT: dict[str, tuple[Any, Any, Any, type[Exception], str]] = {
     "object y": (OK_A, OK_Y.astype(object), 1, TypeError, "y has dtype object"),
     "y all zero": (OK_A, OK_Y * 0, 1, ValueError, "y is all zero"),
     "mostly zero": (OK_A, np.where(np.arange(30) < 20, 0, OK_Y), 1, ValueError, "20 of 30 .* 0:"),
+    "half zero": (OK_A, np.where(np.arange(30) < 15, 0, OK_Y), 1, ValueError, "half of the meas"),
+    "masked y": (OK_A, np.ma.masked_array(OK_Y), 1, TypeError, "y is a masked array"),
     "mostly the same": (
         OK_A,
         np.where(np.arange(30) < 16, 7.5, OK_Y),
@@ -307,6 +379,12 @@ def test_unknown_solver_and_senseless_limits_are_refused() -> None:
         rr.recover(OK_A, OK_Y, 1, solver="magic")
     with pytest.raises(ValueError, match="time_limit=0"):
         rr.recover(OK_A, OK_Y, 1, time_limit=0)
+    with pytest.raises(TypeError, match="time_limit='3' is a str"):
+        rr.recover(OK_A, OK_Y, 1, time_limit="3")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="callback=3 cannot be called"):
+        rr.recover(OK_A, OK_Y, 1, callback=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="rng='a'"):
+        rr.recover(OK_A, OK_Y, 1, rng="a")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("n1", "n2"), [(1, 1), (1, 12), (12, 1), (2, 40)])

@@ -57,13 +57,41 @@ def test_newer_format_says_to_upgrade(recovery: Recovery, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "changes", [{"format": "other"}, {"status": "FINE"}, {"certificate": {"explained": 3}}]
+    "changes",
+    [
+        {"format": "other"},
+        {"status": "FINE"},
+        {"certificate": {"explained": 3}},
+        {"iterations": "many"},
+    ],
 )
 def test_malformed_header_is_refused(
     changes: dict[str, Any], recovery: Recovery, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match="not a saved recovery"):
         rr.load(with_header(tmp_path / "odd.npz", recovery, **changes))
+
+
+def test_arrays_that_do_not_fit_are_refused(recovery: Recovery, tmp_path: Path) -> None:
+    replace(recovery, left=recovery.left[:, :1], right=recovery.right[:, :1]).save(
+        tmp_path / "a.npz"
+    )
+    with np.load(tmp_path / "a.npz") as archive:
+        arrays = dict(archive)
+    arrays["left"] = arrays["left"].ravel()
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.raises(ValueError, match="not a saved recovery: the shape of an array"):
+        rr.load(tmp_path / "a.npz")
+
+
+def test_result_of_numpy_parameters_can_be_saved(small: Planted, tmp_path: Path) -> None:
+    solver = rr.MedianTGD(alpha_h=np.float32(6))  # type: ignore[arg-type]
+    rr.recover(small.A, small.y, 2, solver=solver).save(tmp_path / "a.npz")
+    assert rr.load(tmp_path / "a.npz").status is Status.RECOVERED
+
+
+def test_text_of_a_result_that_is_not_finite(recovery: Recovery) -> None:
+    assert "nan" in str(replace(recovery, left=recovery.left * np.nan))
 
 
 def test_foreign_archive_is_refused(tmp_path: Path) -> None:
@@ -77,7 +105,7 @@ def test_text_is_eight_lines_a_person_can_read(recovery: Recovery) -> None:
     assert len(lines) == 8
     assert lines[0] == "Recovery of a 20 × 15 matrix of rank 2 by median-TGD"
     text = str(recovery)
-    assert "380 of 400 measurements met" in text
+    assert "380 of 400 measurements met to 5e-07" in text
     assert "20 not believed (5.0%)" in text
     assert str(recovery.iterations) in text
     assert recovery.status.advice in text

@@ -48,7 +48,10 @@ def test_flip_turns_the_sign_and_one_sided_only_pushes_up() -> None:
     clean = measured(flip.A, flip.matrix)
     assert np.allclose(flip.y[flip.outliers], -clean[flip.outliers])
     up = plant(6, 5, 1, 200, outliers=0.3, outlier_model="one-sided", rng=2)
-    assert np.all(up.y[up.outliers] > clean[up.outliers])
+    pushed = up.y[up.outliers] - clean[up.outliers]
+    assert np.all(pushed > 0)
+    norm = np.linalg.norm(up.matrix)
+    assert np.sqrt(np.mean(pushed**2)) == pytest.approx(10 * norm, rel=0.3)
 
 
 def test_impostor_measures_one_other_matrix_of_the_same_rank() -> None:
@@ -141,12 +144,15 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no measurements": ({"measurements": 0}, "at least 1"),
     "fraction above one": ({"outliers": 1.5}, "fraction"),
     "unknown model": ({"outlier_model": "weird"}, "expected one of huge, scale"),
-    "negative noise": ({"noise": -1}, "non-negative"),
+    "negative noise": ({"noise": -1}, "noise=-1; expected a positive number"),
     "no matrix": ({"n1": 0}, "at least 1 × 1"),
     "both spectra": ({"spectrum": [1.0], "condition_number": 2}, "not both"),
     "short spectrum": ({"rank": 2, "spectrum": [1.0]}, "expected 2 positive"),
+    "noise that is no number": ({"noise": float("nan")}, "noise=nan"),
+    "infinite condition": ({"condition_number": float("inf")}, "condition_number=inf"),
+    "enormous seed": ({"rng": 2**64}, "expected an integer from 0"),
     "condition below one": ({"condition_number": 0.5}, "≥ 1"),
-    "negative seed": ({"rng": -1}, "non-negative integer"),
+    "negative seed": ({"rng": -1}, "expected an integer from 0"),
 }
 
 

@@ -7,6 +7,7 @@ linear time, a truncated SVD, a norm that cannot overflow) is here, once.
 from __future__ import annotations
 
 import math
+import numbers as numbers_abc
 from typing import Any
 
 import array_api_extra as xpx
@@ -36,6 +37,44 @@ def to_numpy(array: Array) -> np.ndarray[Any, Any]:
 def epsilon(array: Array) -> float:
     """The rounding unit of the array's precision."""
     return float(namespace(array).finfo(array.dtype).eps)
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise for a masked array: what its mask means here is the user's to say."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} is a masked array, whose mask would be ignored; remove the masked "
+            "measurements from A and y, or fill them in with .filled(...)"
+        )
+
+
+def check_positive(**numbers: Any) -> None:
+    """Raise for the first argument that is not a positive, finite number, by its name."""
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, numbers_abc.Real):
+            raise TypeError(f"{name}={value!r} is a {type(value).__name__}; expected a number")
+        if not 0 < float(value) < math.inf:
+            raise ValueError(f"{name}={value}; expected a positive number")
+
+
+def check_count(**numbers: Any) -> None:
+    """Raise for the first argument that is not a whole number of at least one, by its name."""
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, numbers_abc.Integral):
+            raise TypeError(f"{name}={value!r} is a {type(value).__name__}; expected an integer")
+        if value < 1:
+            raise ValueError(f"{name}={value}; expected at least 1")
+
+
+def as_generator(rng: Any) -> np.random.Generator:
+    """The generator that ``rng`` stands for: itself, seeded by an integer, or fresh."""
+    if rng is None or isinstance(rng, np.random.Generator):
+        return np.random.default_rng(rng)
+    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or not 0 <= rng < 2**63:
+        raise ValueError(
+            f"rng={rng!r}; expected an integer from 0 to 2^63 - 1, a numpy Generator or None"
+        )
+    return np.random.default_rng(int(rng))
 
 
 def quantile_index(m: int, p: float) -> int:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 from robustrank.backend import Array, lower_median, namespace
 from robustrank.problem import Problem
 from robustrank.result import Certificate, Status
 
-# A settled answer whose typical residual exceeds this share of a typical measurement explains
-# nothing.
-_FAR_OFF = 0.25
+# Residuals below this share of a typical measurement count as none. First-order solvers stop well
+# above rounding, at 1e-8 or so; chance agreement is far above it.
+_SMALL = 5e-7
+_ROUNDINGS = 1000
+# A settled answer whose typical residual exceeds this share of what a fit to pure garbage would
+# leave explains nothing.
+_FAR_OFF = 0.2
 
 
 def explained_tolerance(problem: Problem) -> float:
-    """How small a residual counts as none, relative to a typical measurement.
-
-    Far above rounding, because first-order solvers stop well before it, and far below any chance
-    agreement: 5e-7 in double precision, 2e-3 in single.
-    """
-    xp = namespace(problem.y)
-    precisions = (problem.y.dtype, problem.operator.dtype)
-    return float(max(float(xp.finfo(dtype).eps) for dtype in precisions) ** 0.4)
+    """How small a residual counts as none, relative to a typical measurement."""
+    return max(_SMALL, _ROUNDINGS * problem.epsilon)
 
 
 def certify(problem: Problem, residual: Array) -> Certificate:
@@ -45,6 +45,10 @@ def conclude(ended: Status, certificate: Certificate) -> Status:
         return ended
     if certificate.holds:
         return Status.RECOVERED
-    if ended is Status.SETTLED and certificate.misfit > _FAR_OFF:
-        return Status.UNEXPLAINED
-    return ended
+    if ended is not Status.SETTLED:
+        return ended
+    if certificate.needed > certificate.measurements:
+        return Status.UNDERDETERMINED
+    # Least squares on m garbage numbers with d free ones leaves √(1 − d/m) of their size.
+    garbage = math.sqrt(1 - certificate.degrees_of_freedom / certificate.measurements)
+    return Status.UNEXPLAINED if certificate.misfit > _FAR_OFF * garbage else Status.SETTLED

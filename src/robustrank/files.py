@@ -15,6 +15,18 @@ import numpy as np
 
 PathLike = str | os.PathLike[str]
 
+# What NumPy and zipfile raise on files that are truncated, damaged, encrypted or malicious.
+_DAMAGE = (
+    ValueError,
+    EOFError,
+    OSError,
+    KeyError,
+    RuntimeError,
+    OverflowError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
 
 @contextlib.contextmanager
 def atomic_path(path: PathLike) -> Iterator[Path]:
@@ -22,10 +34,12 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
 
     If anything interrupts the block, what was there before is untouched and the neighbour is gone.
     """
-    target = Path(path)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    check_writable(path)
+    target = Path(path).resolve()  # a link stays a link; what it points to is replaced
+    neighbour = _neighbour(target, delete=False)
+    neighbour.close()
+    name = neighbour.name
     try:
-        os.close(handle)
         yield Path(name)
         with open(name, "rb") as written:
             os.fsync(written.fileno())
@@ -42,6 +56,13 @@ def atomic_writer(path: PathLike) -> Iterator[IO[bytes]]:
     """A binary file that appears under the name ``path`` whole or not at all."""
     with atomic_path(path) as part, open(part, "wb") as stream:
         yield stream
+
+
+def _neighbour(target: Path, *, delete: bool) -> Any:
+    """A new file beside the target, named so that a person can tell what it was for."""
+    return tempfile.NamedTemporaryFile(
+        prefix=f".{target.name}.", suffix=".part", dir=target.parent, delete=delete
+    )
 
 
 def _mode_for(target: Path) -> int:
@@ -64,10 +85,9 @@ def check_writable(path: PathLike) -> None:
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(f"{target} is read-only; choose another name or change its mode")
     try:
-        with tempfile.NamedTemporaryFile(dir=target.parent):
-            pass
+        _neighbour(target, delete=True).close()
     except OSError as error:
-        raise PermissionError(f"cannot write in {target.parent}: {error.strerror}") from error
+        raise OSError(f"cannot write {target}: {error.strerror}") from error
 
 
 def read_npz(path: PathLike) -> dict[str, np.ndarray[Any, Any]]:
@@ -80,7 +100,7 @@ def read_npz(path: PathLike) -> dict[str, np.ndarray[Any, Any]]:
         try:
             with np.load(stream, allow_pickle=False) as archive:
                 return {name: archive[name] for name in archive.files}
-        except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        except _DAMAGE as error:
             raise ValueError(_why_unreadable(path, error)) from error
 
 
@@ -91,14 +111,16 @@ def map_npy(path: PathLike) -> np.ndarray[Any, Any]:
             raise ValueError(f"{path} is no .npy file; expected one as numpy.save writes")
     try:
         array: np.ndarray[Any, Any] = np.lib.format.open_memmap(path, mode="r")
-    except (ValueError, EOFError, OSError) as error:
+    except _DAMAGE as error:
         raise ValueError(_why_unreadable(path, error)) from error
     return array
 
 
 def _open(path: PathLike) -> IO[bytes]:
-    if not Path(path).is_file():
+    if not Path(path).exists():
         raise FileNotFoundError(f"{path} does not exist")
+    if not Path(path).is_file():
+        raise ValueError(f"{path} is not a file")
     return open(path, "rb")
 
 

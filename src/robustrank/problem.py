@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import copy
+import math
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from robustrank.backend import Array, lower_median, namespace, to_numpy
-from robustrank.operators import Operator
+from robustrank.backend import Array, check_count, lower_median, namespace, refuse_masked, to_numpy
+from robustrank.operators import Operator, ScaledOperator
 from robustrank.theory import degrees_of_freedom
 
 
@@ -36,7 +37,7 @@ class Problem:
         object.__setattr__(self, "y", _checked_measurements(self.y, self.operator))
         _warn_if_undersampled(self.operator, self.rank)
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """The size of a typical measurement: the lower median of |y|."""
         return float(lower_median(namespace(self.y).abs(self.y)))
@@ -46,18 +47,53 @@ class Problem:
         """r (n1 + n2 − r), the free numbers of the matrix that is sought."""
         return degrees_of_freedom(*self.operator.matrix_shape, self.rank)
 
-    def in_units_of(self, unit: float) -> Problem:
-        """The same problem with y divided by ``unit``; its solution is M divided by ``unit``."""
-        rescaled = copy.copy(self)
-        object.__setattr__(rescaled, "y", self.y / unit)
-        return rescaled
+    @cached_property
+    def epsilon(self) -> float:
+        """The rounding unit of the coarser of the two precisions, that of A and that of y."""
+        finfo = namespace(self.y).finfo
+        return max(float(finfo(dtype).eps) for dtype in (self.y.dtype, self.operator.dtype))
+
+    @cached_property
+    def units(self) -> Units:
+        """What a typical measurement and a typical sensing entry are about the size of."""
+        return Units(_power_of_two(self.scale), _power_of_two(self.operator.gain))
+
+    def normalised(self) -> Problem:
+        """The same problem in its units; its solution times ``units.matrix`` solves this one."""
+        units, operator = self.units, self.operator
+        if units.sensing != 1:
+            operator = ScaledOperator(operator, 1 / units.sensing)
+        with np.errstate(over="ignore"):  # what overflows is an outlier
+            y = self.y / units.measurement
+        other = object.__new__(Problem)  # not checked again: it was
+        for name, value in (("operator", operator), ("y", y), ("rank", self.rank)):
+            object.__setattr__(other, name, value)
+        return other
+
+
+@dataclass(frozen=True)
+class Units:
+    """Powers of two, so that changing to them and back rounds nothing."""
+
+    measurement: float
+    sensing: float
+
+    @property
+    def matrix(self) -> float:
+        """The unit of M that follows from the other two."""
+        return self.measurement / self.sensing
+
+
+def _power_of_two(size: float) -> float:
+    """The power of two nearest to a size, as a number that single precision can divide by."""
+    if not 0 < size < math.inf:
+        return 1.0
+    exponent = round(math.log2(size))
+    return 2.0 ** max(-1000, min(1000, exponent))
 
 
 def _checked_rank(rank: Any, shape: tuple[int, int]) -> int:
-    if isinstance(rank, bool) or not isinstance(rank, (int, np.integer)):
-        raise TypeError(f"rank={rank!r} is a {type(rank).__name__}; expected an integer")
-    if rank < 1:
-        raise ValueError(f"rank={rank}; expected at least 1")
+    check_count(rank=rank)
     if rank > min(shape):
         raise ValueError(
             f"rank={rank} is larger than min(n1, n2) = {min(shape)} for a "
@@ -67,6 +103,7 @@ def _checked_rank(rank: Any, shape: tuple[int, int]) -> int:
 
 
 def _checked_measurements(y: Any, operator: Operator) -> Array:
+    refuse_masked(y, "y")
     values = y if is_array_api_obj(y) else np.asarray(y)
     m = operator.measurements
     if tuple(values.shape) != (m,):
@@ -115,6 +152,11 @@ def _check_majority(values: Array) -> None:
         raise ValueError(
             f"{same} of {len(array)} measurements in y are exactly {middle:g}: more than half are "
             "identical, as from a stuck or saturated sensor; remove them from y and A"
+        )
+    if not float(lower_median(np.abs(array))) > 0:
+        raise ValueError(
+            "half of the measurements in y are exactly zero, so that no typical size can be told; "
+            "remove them from y and A"
         )
 
 

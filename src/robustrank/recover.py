@@ -6,9 +6,7 @@ import math
 import time
 from typing import Any
 
-import numpy as np
-
-from robustrank.backend import Seed
+from robustrank.backend import Seed, as_generator, check_positive
 from robustrank.certificate import certify, conclude, explained
 from robustrank.operators import Operator, as_operator
 from robustrank.problem import Problem
@@ -28,6 +26,9 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, recovery: Recovery) -> None:
         super().__init__(f"interrupted after {recovery.iterations} iterations")
         self.recovery = recovery
+
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[Recovery]]:
+        return Interrupted, (self.recovery,)
 
 
 def recover(
@@ -51,7 +52,8 @@ def recover(
     y
         The m measurements. Any of them may be wrong by any amount, infinity included.
     rank
-        The rank of M, or an upper bound on it.
+        The rank of M. An upper bound on it gives a good answer too, but slowly: the gradient
+        methods then creep, and may end at the iteration limit without a certificate.
     shape
         (n1, n2), needed only where A is two-dimensional.
     solver
@@ -79,12 +81,14 @@ def recover(
     """
     began = time.perf_counter()
     chosen = _solver(solver)
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"time_limit={time_limit}; expected a positive number of seconds")
+    if time_limit is not None:
+        check_positive(time_limit=time_limit)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback={callback!r} cannot be called; expected a function")
     passes_before = A.passes if isinstance(A, Operator) else 0.0
     operator = as_operator(A, shape)
     problem = Problem(operator, y, rank)
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     outcome = drive(problem, chosen, generator, callback=callback, time_limit=time_limit)
     passes = operator.passes - passes_before  # the check of A for NaN included
     recovery = _recovery(problem, chosen, outcome, passes, time.perf_counter() - began)
@@ -96,7 +100,7 @@ def recover(
 def _solver(solver: str | Solver[Any]) -> Solver[Any]:
     if isinstance(solver, Solver):
         return solver
-    if solver in SOLVERS:
+    if isinstance(solver, str) and solver in SOLVERS:
         return SOLVERS[solver]()
     known = ", ".join(repr(name) for name in SOLVERS)
     raise ValueError(f"solver={solver!r} is not known; expected one of {known}, or a solver object")
@@ -105,20 +109,19 @@ def _solver(solver: str | Solver[Any]) -> Solver[Any]:
 def _recovery(
     problem: Problem, solver: Solver[Any], outcome: Outcome, passes: float, seconds: float
 ) -> Recovery:
-    state, unit = outcome.state, outcome.unit
-    root = math.sqrt(unit)
-    scaled = problem.in_units_of(unit)
-    certificate = certify(scaled, state.residual)
-    not_believed = (state.weights == 0) & ~explained(scaled, state.residual)
+    state, units = outcome.state, problem.units
+    root = math.sqrt(units.matrix)
+    residual = state.residual * units.measurement
+    certificate = certify(problem, residual)
     cutoff = solver.trust.cutoff(float(state.median))
     return Recovery(
         left=state.U * root,
         right=state.V * root,
-        outliers=not_believed,
+        outliers=(state.weights == 0) & ~explained(problem, residual),
         status=conclude(outcome.ended, certificate),
         certificate=certificate,
-        residual=state.residual * unit,
-        cutoff=None if cutoff is None else cutoff * unit,
+        residual=residual,
+        cutoff=None if cutoff is None else float(cutoff * units.measurement),
         history=outcome.history,
         solver=solver.name,
         iterations=outcome.iterations,

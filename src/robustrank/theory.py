@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from robustrank.backend import frobenius_norm, sample_quantile
+from robustrank.backend import check_count, check_positive, frobenius_norm, sample_quantile
 from robustrank.operators import Operator
 
 ALPHA_H = 6.0  # the truncation of Theorem 1
@@ -35,6 +35,8 @@ def balance_weight(alpha_h: float = ALPHA_H) -> float:
 
 def start_truncation(rank: int, average_condition: float) -> float:
     """α_y = 2 log(r^¼ κ̄0^½ + 20) of Theorem 2, κ̄0 being an upper bound on κ̄."""
+    check_count(rank=rank)
+    check_positive(average_condition=average_condition)
     return 2 * math.log(rank**0.25 * math.sqrt(average_condition) + 20)
 
 

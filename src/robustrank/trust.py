@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from robustrank.backend import Array, namespace
+from robustrank.backend import Array, check_positive, namespace
 
 
 class TrustRule(ABC):
@@ -31,7 +31,8 @@ class MedianTruncation(TrustRule):
     alpha: float
 
     def __post_init__(self) -> None:
-        if not self.alpha >= 1:
+        check_positive(alpha=self.alpha)
+        if self.alpha < 1:
             raise ValueError(
                 f"alpha={self.alpha} would reject half of the measurements; expected ≥ 1"
             )

@@ -9,6 +9,10 @@ def main() -> None:
     """Run the command; without its libraries, say in one line how to get them."""
     try:
         from robustrank.cli.app import run
+
+        sys.exit(run())
+    except KeyboardInterrupt:  # while it was still being loaded
+        sys.exit("robustrank: interrupted")
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.startswith("robustrank"):
             raise
@@ -16,4 +20,3 @@ def main() -> None:
             f"robustrank: the command needs {missing.name}; install it with: "
             "pip install 'robustrank[all]'"
         )
-    sys.exit(run())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 import warnings
 from types import FrameType
 from typing import Any, NoReturn
@@ -16,6 +14,7 @@ from robustrank.cli.demo import demo
 from robustrank.cli.doctor import doctor
 from robustrank.cli.recover import recover
 from robustrank.cli.simulate import simulate
+from robustrank.cli.streams import harden_output
 
 OK, NOT_CONVERGED, BAD_INPUT = 0, 1, 2
 
@@ -42,10 +41,16 @@ for command in (demo, simulate, recover, doctor):
 def run() -> int:
     """Run the command line and return its exit status; an error is one line on stderr."""
     warnings.showwarning = _show_warning
-    signal.signal(signal.SIGTERM, _interrupt)  # a job that is ended saves its state like Ctrl-C
+    harden_output()
+    for name in ("SIGTERM", "SIGHUP"):  # a job that is ended saves its state like Ctrl-C
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _interrupt)
     try:
         outcome = app.main(standalone_mode=False)
         return outcome if isinstance(outcome, int) else OK
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "")
+        return BAD_INPUT
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "robustrank"
         return _fail(f"{error.format_message()} (see: {where} --help)")
@@ -54,9 +59,6 @@ def run() -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("robustrank: interrupted", err=True)
         return NOT_CONVERGED
-    except BrokenPipeError:  # the reader of our output went away, as with `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
     except MemoryError:
         return _fail(
             "out of memory; store the sensing data as float32, or as an .npy file and give it with "

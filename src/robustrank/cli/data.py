@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ class MatrixShape(click.ParamType[tuple[int, int]]):
         if isinstance(value, tuple):
             return value
         parts = str(value).lower().replace("×", "x").split("x")
-        if len(parts) != 2 or not all(part.strip().isdigit() for part in parts):
+        if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
             self.fail(f"{value!r} is not a shape; expected ROWSxCOLUMNS, for example 150x120")
         return int(parts[0]), int(parts[1])
 
@@ -59,7 +60,7 @@ def read_data(data: Path | None, sensing: Path | None, measurements: Path | None
     arrays = read_npz(data) if data is not None else {}
     A = map_npy(sensing) if sensing is not None else _member(arrays, "A", data)
     y = _read_vector(measurements) if measurements is not None else _member(arrays, "y", data)
-    return MeasuredData(A, y, _truth(arrays))
+    return MeasuredData(A, y, _truth(arrays, A, data))
 
 
 def _member(arrays: dict[str, Matrix], name: str, path: Path | None) -> Matrix:
@@ -70,32 +71,44 @@ def _member(arrays: dict[str, Matrix], name: str, path: Path | None) -> Matrix:
 
 
 def _read_vector(path: Path) -> Matrix:
-    if path.suffix != ".csv":
+    if path.suffix.lower() not in (".csv", ".txt"):
         return np.array(map_npy(path))
     try:
-        values: Matrix = np.loadtxt(path, delimiter=",", ndmin=1)
+        with open(path, encoding="utf-8-sig") as text:  # Excel begins a file with a mark
+            lines = [line for line in text if line.strip()]
+        values: Matrix = np.loadtxt(lines, delimiter=",", ndmin=1) if lines else np.empty(0)
     except ValueError as error:
         raise ValueError(f"{path} is not a list of numbers: {error}") from error
-    if values.ndim == 2 and 1 in values.shape:
-        values = values.ravel()
-    return values
+    return values.ravel() if values.ndim == 2 and 1 in values.shape else values
 
 
-def _truth(arrays: dict[str, Matrix]) -> KnownTruth | None:
+def _truth(arrays: dict[str, Matrix], A: Matrix, path: Path | None) -> KnownTruth | None:
     names = ("truth_left", "truth_right", "truth_outliers")
     if not all(name in arrays for name in names):
         return None
-    return KnownTruth(*(arrays[name] for name in names))
+    left, right, outliers = (arrays[name] for name in names)
+    two_dimensional = left.ndim == right.ndim == 2 and left.shape[1] == right.shape[1]
+    size = A[0].size if A.ndim and len(A) else 0
+    if not two_dimensional or len(left) * len(right) != size or len(outliers) != len(A):
+        raise ValueError(f"the truth in {path} does not fit A; remove {', '.join(names)}")
+    return KnownTruth(left, right, outliers)
 
 
-def check_output(path: Path | None) -> None:
-    """Refuse an output that could not be written, before any work is spent."""
-    if path is None:
-        return
-    if path.suffix not in OUTPUT_SUFFIXES:
-        expected = ", ".join(OUTPUT_SUFFIXES)
-        raise ValueError(f"{path} has an unknown ending; expected one of {expected}")
-    check_writable(path)
+def check_outputs(
+    out: Path | None, report: Path | None, inputs: Iterable[Path | None] = ()
+) -> None:
+    """Refuse outputs that could not be written or would destroy something, before any work."""
+    taken = {path.resolve(): "an input" for path in inputs if path is not None}
+    for path, endings in ((out, OUTPUT_SUFFIXES), (report, (".html", ".htm"))):
+        if path is None:
+            continue
+        if path.resolve() in taken:
+            raise ValueError(f"{path} is {taken[path.resolve()]} already; choose another name")
+        check_writable(path)
+        if path.suffix not in endings:
+            expected = ", ".join(endings)
+            raise ValueError(f"{path} has an unknown ending; expected one of {expected}")
+        taken[path.resolve()] = "another output"
 
 
 def write_recovery(path: Path, recovery: Recovery) -> None:

@@ -11,12 +11,11 @@ import click
 from robustrank.cli.data import (
     MatrixShape,
     MeasuredData,
-    check_output,
+    check_outputs,
     read_data,
     write_recovery,
 )
 from robustrank.cli.progress import meter, solver_callback
-from robustrank.files import check_writable
 from robustrank.metrics import judge
 from robustrank.recover import SOLVERS, Interrupted
 from robustrank.recover import recover as solve
@@ -28,7 +27,7 @@ _FILE = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("data", type=_FILE, required=False)
-@click.option("--rank", type=int, required=True, help="Rank of the matrix, or an upper bound.")
+@click.option("--rank", type=int, required=True, help="Rank of the matrix.")
 @click.option("--sensing", type=_FILE, help="Sensing data A as .npy, of any size: read in blocks.")
 @click.option("--measurements", type=_FILE, help="Measurements y as .npy or .csv.")
 @click.option("--shape", type=MatrixShape(), help="Needed where A is (m, n1·n2).")
@@ -51,9 +50,8 @@ def recover(out: Path | None, report: Path | None, **given: Any) -> int:
 
     Ctrl-C stops the run and still writes what was asked for.
     """
-    check_output(out)
+    check_outputs(out, report, inputs=[given[name] for name in ("data", "sensing", "measurements")])
     if report is not None:
-        check_writable(report)
         require_matplotlib()
     data = read_data(given["data"], given["sensing"], given["measurements"])
     try:

@@ -19,8 +19,8 @@ _MODELS = "\n".join(f"  {name:<10} {model.description}" for name, model in OUTLI
 @click.command(epilog=f"\b\nOutlier models:\n{_MODELS}")
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--shape", type=MatrixShape(), default="150x120", show_default=True)
-@click.option("--rank", type=int, default=5, show_default=True)
-@click.option("-m", "--measurements", type=int, default=2400, show_default=True)
+@click.option("--rank", type=click.IntRange(min=1), default=5, show_default=True)
+@click.option("-m", "--measurements", type=click.IntRange(min=1), default=2400, show_default=True)
 @click.option("--outliers", type=float, default=0.05, show_default=True, help="Fraction corrupted.")
 @click.option(
     "--model",
@@ -79,11 +79,18 @@ def _plant(sensing: Path | None, shape: tuple[int, int], **model: Any) -> Plante
         if sensing is None:
             return plant(*shape, **arguments)
         with atomic_path(sensing) as part:
-            size = (model["measurements"], *shape)
-            out = np.lib.format.open_memmap(part, mode="w+", dtype=model["dtype"], shape=size)
+            out = _reserve(part, (model["measurements"], *shape), model["dtype"])
             planted = plant(*shape, **arguments, out=out)
             out.flush()
             return planted
+
+
+def _reserve(path: Path, shape: tuple[int, int, int], dtype: str) -> np.memmap[Any, Any]:
+    try:
+        return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+    except (OSError, OverflowError, ValueError) as error:
+        size = np.prod(shape, dtype=float) * np.dtype(dtype).itemsize
+        raise ValueError(f"cannot make a file of {size / 1e9:,.0f} GB for sensing data") from error
 
 
 def _tell(planted: Planted, output: Path, sensing: Path | None) -> None:

@@ -3,6 +3,7 @@
 from robustrank.operators.base import Operator, PassCounter
 from robustrank.operators.checks import check_operator
 from robustrank.operators.dense import DenseOperator
+from robustrank.operators.scaled import ScaledOperator
 from robustrank.operators.streamed import StreamedOperator
 from robustrank.operators.transposed import TransposedOperator
 from robustrank.operators.wrap import as_operator
@@ -11,6 +12,7 @@ __all__ = [
     "DenseOperator",
     "Operator",
     "PassCounter",
+    "ScaledOperator",
     "StreamedOperator",
     "TransposedOperator",
     "as_operator",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array
+from robustrank.backend import Array, frobenius_norm, to_numpy
 
 
 class PassCounter:
@@ -19,6 +20,15 @@ class PassCounter:
     def add(self, rows: int) -> None:
         """Note that ``rows`` more sensing rows were read."""
         self.rows_read += rows
+
+
+def sampled_gain(sensing: Array, most_rows: int = 64, most_entries: int = 2**20) -> float:
+    """The root mean square entry of stored sensing data, from a few rows spread over it."""
+    rows = sensing.shape[0]
+    sample = max(1, min(most_rows, most_entries * rows // math.prod(sensing.shape)))
+    entries = to_numpy(sensing[:: -(-rows // sample), ...]).astype(float)
+    with np.errstate(invalid="ignore"):  # what is not finite is refused elsewhere
+        return float(frobenius_norm(entries / math.sqrt(entries.size)))
 
 
 class Operator(ABC):
@@ -42,6 +52,11 @@ class Operator(ABC):
     @abstractmethod
     def dtype(self) -> Any:
         """The precision the sensing data is stored in."""
+
+    @property
+    @abstractmethod
+    def gain(self) -> float:
+        """The typical size of a sensing entry: A*(A(M)) is about m · gain² · M."""
 
     @abstractmethod
     def asarray(self, values: Any) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, leading_svd, namespace
-from robustrank.operators.base import Operator, PassCounter
+from robustrank.operators.base import Operator, PassCounter, sampled_gain
 
 
 class DenseOperator(Operator):
@@ -23,6 +23,7 @@ class DenseOperator(Operator):
         self._matrix_shape = matrix_shape
         self._counter = counter or PassCounter()
         self._xp = namespace(flat)
+        self._gain = sampled_gain(flat)
 
     @property
     def measurements(self) -> int:
@@ -35,6 +36,10 @@ class DenseOperator(Operator):
     @property
     def dtype(self) -> Any:
         return self._flat.dtype
+
+    @property
+    def gain(self) -> float:
+        return self._gain
 
     @property
     def passes(self) -> float:

@@ -31,6 +31,10 @@ class TransposedOperator(Operator):
         return self.inner.dtype
 
     @property
+    def gain(self) -> float:
+        return self.inner.gain
+
+    @property
     def passes(self) -> float:
         return self.inner.passes
 

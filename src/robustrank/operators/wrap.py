@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from robustrank.backend import Array, namespace, to_numpy
+from robustrank.backend import Array, namespace, refuse_masked, to_numpy
 from robustrank.operators.base import Operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.streamed import StreamedOperator
@@ -21,9 +21,10 @@ def as_operator(A: Any, shape: tuple[int, int] | None = None) -> Operator:
     or an array of unusual strides is read in blocks, any other goes to BLAS whole.
     """
     if isinstance(A, Operator):
-        if shape is not None and tuple(shape) != A.matrix_shape:
+        if shape is not None and _pair(shape) != A.matrix_shape:
             raise ValueError(f"shape={shape} does not fit the operator's {A.matrix_shape}")
         return A
+    refuse_masked(A, "A")
     sensing = A if is_array_api_obj(A) else np.asarray(A)
     _check_dtype(sensing)
     matrix_shape = _matrix_shape(sensing, shape)
@@ -52,13 +53,13 @@ def _matrix_shape(sensing: Array, shape: tuple[int, int] | None) -> tuple[int, i
     if got[0] == 0:
         raise ValueError(f"A has shape {got}: there is no measurement; expected m ≥ 1")
     if len(got) == 3:
-        if shape is not None and tuple(shape) != got[1:]:
-            raise ValueError(f"A has shape {got}, which does not fit shape={tuple(shape)}")
+        if shape is not None and _pair(shape) != got[1:]:
+            raise ValueError(f"A has shape {got}, which does not fit shape={_pair(shape)}")
         matrix_shape = got[1:]
     elif shape is None:
         raise ValueError(f"A has shape {got}; give shape=(n1, n2) with n1*n2 = {got[1]}")
     else:
-        matrix_shape = (int(shape[0]), int(shape[1]))
+        matrix_shape = _pair(shape)
     if min(matrix_shape) < 1:
         raise ValueError(f"the matrix would have shape {matrix_shape}; expected at least 1 × 1")
     if len(got) == 2 and matrix_shape[0] * matrix_shape[1] != got[1]:
@@ -69,19 +70,34 @@ def _matrix_shape(sensing: Array, shape: tuple[int, int] | None) -> tuple[int, i
     return matrix_shape
 
 
+def _pair(shape: Any) -> tuple[int, int]:
+    whole = isinstance(shape, (tuple, list)) and all(
+        isinstance(n, (int, np.integer)) for n in shape
+    )
+    if not whole or len(shape) != 2:
+        raise ValueError(f"shape={shape!r}; expected two whole numbers, (n1, n2)")
+    return int(shape[0]), int(shape[1])
+
+
 def _choose(sensing: Array, matrix_shape: tuple[int, int]) -> Operator:
     n1, n2 = matrix_shape
     if not isinstance(sensing, np.ndarray):
         flat = namespace(sensing).reshape(sensing, (sensing.shape[0], n1 * n2))
         return DenseOperator(flat, matrix_shape)
-    if not isinstance(sensing, np.memmap):
-        flat = _flat_view(sensing)
-        if flat is not None:
-            return DenseOperator(flat, matrix_shape)
-        flat = _flat_view(sensing.swapaxes(-1, -2)) if sensing.ndim == 3 else None
-        if flat is not None:  # column by column, as MATLAB and Fortran lay it out
-            return TransposedOperator(DenseOperator(flat, (n2, n1)))
+    flat = _flat_view(sensing)
+    if flat is not None:
+        return _hold_or_stream(flat, matrix_shape)
+    flat = _flat_view(sensing.swapaxes(-1, -2)) if sensing.ndim == 3 else None
+    if flat is not None:  # column by column, as MATLAB and Fortran lay it out
+        return TransposedOperator(_hold_or_stream(flat, (n2, n1)))
     return StreamedOperator(sensing, matrix_shape)
+
+
+def _hold_or_stream(flat: np.ndarray[Any, Any], matrix_shape: tuple[int, int]) -> Operator:
+    if not isinstance(flat, np.memmap):
+        return DenseOperator(flat, matrix_shape)
+    by_columns = flat.strides[0] < flat.strides[1]
+    return StreamedOperator(flat, matrix_shape, by_columns=by_columns)
 
 
 def _flat_view(sensing: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:

@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from robustrank.backend import to_numpy
 from robustrank.metrics import Truth
 from robustrank.report.canvas import (
     BELIEVED,
@@ -22,7 +21,7 @@ from robustrank.report.canvas import (
     draw,
 )
 from robustrank.report.words import number, solver_labels
-from robustrank.result import History, Recovery
+from robustrank.result import History, Recovery, singular_values
 
 Values = np.ndarray[Any, Any]
 
@@ -91,8 +90,8 @@ def _label_convergence(axes: Axes, iterations: Sequence[int]) -> None:
 
 def spectrum(recovery: Recovery, truth: Truth | None) -> Picture:
     """The singular values of the recovered matrix, and those of the truth where it is known."""
-    found = _singular_values(recovery.left, recovery.right)
-    planted = None if truth is None else _singular_values(truth.left, truth.right)
+    found = _shown(recovery.singular_values())
+    planted = None if truth is None else _shown(singular_values(truth.left, truth.right))
     everything = found if planted is None else np.concatenate([found, planted])
 
     def paint(axes: Axes) -> None:
@@ -115,14 +114,8 @@ def spectrum(recovery: Recovery, truth: Truth | None) -> Picture:
     return Picture("Singular values", caption, svg, keys)
 
 
-def _singular_values(left: Any, right: Any) -> Values:
-    """The singular values of left · rightᵀ; none where the product is not finite."""
-    U, V = to_numpy(left), to_numpy(right)
-    with np.errstate(over="ignore", invalid="ignore"):
-        core = np.linalg.qr(U)[1] @ np.linalg.qr(V)[1].T
-    if not np.isfinite(core).all():
-        return np.empty(0)
-    return np.asarray(np.linalg.svd(core, compute_uv=False), float)
+def _shown(values: Values) -> Values:
+    return values[np.isfinite(values)]
 
 
 def _spread(values: Values) -> float:

@@ -2,7 +2,16 @@
 
 from robustrank.result.archive import load, save
 from robustrank.result.history import Check, History
-from robustrank.result.recovery import Certificate, Recovery
+from robustrank.result.recovery import Certificate, Recovery, singular_values
 from robustrank.result.status import Status
 
-__all__ = ["Certificate", "Check", "History", "Recovery", "Status", "load", "save"]
+__all__ = [
+    "Certificate",
+    "Check",
+    "History",
+    "Recovery",
+    "Status",
+    "load",
+    "save",
+    "singular_values",
+]

@@ -53,21 +53,38 @@ def load(path: PathLike) -> Recovery:
         header = json.loads(str(arrays["header"]))
         if header["format"] != FORMAT:
             raise KeyError("format")
-        if header["version"] > VERSION:
-            raise ValueError(
-                f"{path} was written by a newer robustrank (format {header['version']}, this one "
-                f"reads up to {VERSION}); upgrade robustrank to read it"
-            )
-        fields: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
-        fields |= {name: header[name] for name in _NUMBERS}
-        return Recovery(
-            **fields,
-            status=Status[header["status"]],
-            certificate=Certificate(**header["certificate"]),
-            history=History.from_rows(arrays["history"].tolist()),
-        )
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        newer = header["version"] > VERSION
+        recovery = None if newer else _assemble(arrays, header)
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{path} is not a saved recovery: {error} is missing or malformed; expected a file "
             "written by Recovery.save"
         ) from error
+    if recovery is None:
+        raise ValueError(
+            f"{path} was written by a newer robustrank (format {header['version']}, this one reads "
+            f"up to {VERSION}); upgrade robustrank to read it"
+        )
+    return recovery
+
+
+def _assemble(arrays: dict[str, np.ndarray[Any, Any]], header: dict[str, Any]) -> Recovery:
+    left, right, outliers, residual = (arrays[name] for name in _ARRAYS)
+    fits = left.ndim == right.ndim == 2 and left.shape[1] == right.shape[1]
+    if not fits or residual.ndim != 1 or outliers.shape != residual.shape:
+        raise ValueError("the shape of an array")
+    cutoff = header["cutoff"]
+    return Recovery(
+        left=left,
+        right=right,
+        outliers=outliers,
+        residual=residual,
+        status=Status[header["status"]],
+        certificate=Certificate(**header["certificate"]),
+        history=History.from_rows(arrays["history"].tolist()),
+        cutoff=None if cutoff is None else float(cutoff),
+        solver=str(header["solver"]),
+        iterations=int(header["iterations"]),
+        passes=float(header["passes"]),
+        seconds=float(header["seconds"]),
+    )

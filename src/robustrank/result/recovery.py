@@ -21,7 +21,7 @@ class Certificate:
 
     A matrix of rank r has ``degrees_of_freedom`` free numbers and can be bent to agree with that
     many measurements whatever they are. An answer that agrees with more, and with more than half of
-    all, is not an accident: no other matrix of this rank can do the same.
+    all, is not an accident. (Only outliers that all agree on one other matrix could fake it.)
     """
 
     explained: int  # measurements met to within tolerance
@@ -43,7 +43,7 @@ class Certificate:
 
     def __str__(self) -> str:
         return (
-            f"{self.explained:,} of {self.measurements:,} measurements met "
+            f"{self.explained:,} of {self.measurements:,} measurements met to {self.tolerance:.0e} "
             f"({self.needed:,} needed to rule out chance)"
         )
 
@@ -51,6 +51,17 @@ class Certificate:
 # A measurement beyond the degrees of freedom is met by chance with a probability of about the
 # tolerance; ten times as many as expected, and ten more, do not happen.
 _MARGIN = 10
+
+
+def singular_values(left: Array, right: Array) -> np.ndarray[Any, Any]:
+    """The singular values of left · rightᵀ; NaN where it is not finite."""
+    _, left_r = np.linalg.qr(to_numpy(left))
+    _, right_r = np.linalg.qr(to_numpy(right))
+    with np.errstate(over="ignore", invalid="ignore"):
+        core = left_r @ right_r.T
+    if not np.isfinite(core).all():
+        return np.full(min(core.shape), np.nan)
+    return np.asarray(np.linalg.svd(core, compute_uv=False), float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +103,7 @@ class Recovery:
 
     def singular_values(self) -> np.ndarray[Any, Any]:
         """The singular values of the recovered matrix, largest first, from the thin factors."""
-        _, left_r = np.linalg.qr(to_numpy(self.left))
-        _, right_r = np.linalg.qr(to_numpy(self.right))
-        values: np.ndarray[Any, Any] = np.linalg.svd(left_r @ right_r.T, compute_uv=False)
-        return values
+        return singular_values(self.left, self.right)
 
     def save(self, path: PathLike) -> None:
         """Write the recovery to an ``.npz`` file; ``robustrank.load`` reads it back."""

@@ -11,6 +11,7 @@ class Status(Enum):
     RECOVERED = "recovered"
     SETTLED = "settled"
     UNEXPLAINED = "unexplained"
+    UNDERDETERMINED = "underdetermined"
     ITERATION_LIMIT = "iteration limit"
     TIME_LIMIT = "time limit"
     STOPPED = "stopped"
@@ -51,6 +52,10 @@ _TEXTS = {
         "Do not use the answer: there are too few measurements for this rank, too many outliers, "
         "or the rank is too low. Add measurements or change the rank.",
     ),
+    Status.UNDERDETERMINED: (
+        "there are so few measurements that many matrices of this rank would meet them.",
+        "Do not use the answer: add measurements or lower the rank. A higher rank makes it worse.",
+    ),
     Status.ITERATION_LIMIT: (
         "the iterations ran out before the factors stopped moving.",
         "If the misfit was still falling, raise max_iterations; if it was flat, add measurements, "
@@ -67,7 +72,7 @@ _TEXTS = {
     ),
     Status.INTERRUPTED: (
         "the run was interrupted.",
-        "The factors are those of the last complete iteration; run again for the rest.",
+        "The factors are those of the last check before it; run again for the rest.",
     ),
     Status.DIVERGED: (
         "the factors grew without bound.",

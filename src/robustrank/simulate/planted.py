@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from robustrank.backend import check_count, check_positive
 from robustrank.simulate.outliers import OUTLIER_MODELS, Scene
 from robustrank.simulate.streams import Purpose, seed_of, sensing_rows, stream
 
@@ -89,14 +90,13 @@ def _check(
 ) -> None:
     if min(n1, n2) < 1:
         raise ValueError(f"the matrix would be {n1} × {n2}; expected at least 1 × 1")
-    if not 1 <= rank <= min(n1, n2):
+    check_count(rank=rank, measurements=measurements)
+    if rank > min(n1, n2):
         raise ValueError(f"rank={rank}; expected 1 ≤ rank ≤ min(n1, n2) = {min(n1, n2)}")
-    if measurements < 1:
-        raise ValueError(f"measurements={measurements}; expected at least 1")
     if not 0 <= outliers < 1:
         raise ValueError(f"outliers={outliers}; expected a fraction, 0 ≤ outliers < 1")
-    if noise < 0:
-        raise ValueError(f"noise={noise}; expected a non-negative multiple of σ_r(M)")
+    if noise != 0:  # in units of σ_r(M)
+        check_positive(noise=noise)
     if model not in OUTLIER_MODELS:
         known = ", ".join(OUTLIER_MODELS)
         raise ValueError(f"outlier_model={model!r} is not known; expected one of {known}")
@@ -108,13 +108,14 @@ def _spectrum(
     if spectrum is not None and condition_number is not None:
         raise ValueError("give spectrum or condition_number, not both")
     if condition_number is not None:
+        check_positive(condition_number=condition_number)
         if condition_number < 1:
             raise ValueError(f"condition_number={condition_number}; expected ≥ 1")
         return np.geomspace(condition_number, 1.0, rank)
     if spectrum is None:
         return None
     values = np.sort(np.asarray(spectrum, float))[::-1]
-    if values.shape != (rank,) or not np.all(values > 0):
+    if values.shape != (rank,) or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError(f"spectrum={spectrum}; expected {rank} positive singular values")
     return values
 

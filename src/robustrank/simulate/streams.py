@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from robustrank.backend import as_generator
+
 
 class Purpose(IntEnum):
     """What a stream is drawn for. The numbers are part of the seed: never renumber."""
@@ -25,13 +27,8 @@ class Purpose(IntEnum):
 
 def seed_of(rng: int | np.random.Generator | None) -> int:
     """One integer that stands for ``rng``: itself, a draw from the generator, or fresh entropy."""
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(2**63))
-    if rng is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(1))
-    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0:
-        raise ValueError(f"rng={rng!r}; expected a non-negative integer, a numpy Generator or None")
-    return int(rng)
+    generator = as_generator(rng)  # refuses what is no seed
+    return int(rng) if isinstance(rng, (int, np.integer)) else int(generator.integers(2**63))
 
 
 def stream(seed: int, purpose: Purpose) -> np.random.Generator:

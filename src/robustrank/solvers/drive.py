@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robustrank.backend import Array, epsilon, frobenius_norm, namespace
-from robustrank.problem import Problem
+from robustrank.backend import Array, frobenius_norm, namespace
+from robustrank.problem import Problem, Units
 from robustrank.result import Check, History, Status
 from robustrank.solvers.base import Solver, State, StateT
 
@@ -23,7 +23,7 @@ class Progress:
     check: Check
     fraction: float  # how far along, between 0 and 1: an estimate
     _state: State = field(repr=False)
-    _unit: float = field(repr=False)
+    _units: Units = field(repr=False)
 
     @property
     def iteration(self) -> int:
@@ -38,12 +38,12 @@ class Progress:
     @property
     def left(self) -> Array:
         """The current left factor U, n1 × r."""
-        return self._state.U * math.sqrt(self._unit)
+        return self._state.U * math.sqrt(self._units.matrix)
 
     @property
     def right(self) -> Array:
         """The current right factor V, n2 × r."""
-        return self._state.V * math.sqrt(self._unit)
+        return self._state.V * math.sqrt(self._units.matrix)
 
 
 Callback = Callable[[Progress], bool | None]
@@ -51,10 +51,9 @@ Callback = Callable[[Progress], bool | None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where the loop stopped and why. The state belongs to ``problem.in_units_of(unit)``."""
+    """Where the loop stopped and why. The state is that of ``problem.normalised()``."""
 
     state: State
-    unit: float
     ended: Status
     history: History
     iterations: int
@@ -70,56 +69,58 @@ def drive(
 ) -> Outcome:
     """Run ``solver`` on ``problem`` until it settles, runs out, is stopped or interrupted.
 
-    The loop works in units of a typical measurement, so that no scale of y can over- or underflow;
-    the unit is a power of four, so that changing to it and back rounds nothing.
+    The loop works in units of a typical measurement and a typical sensing entry, so that no scale
+    of y can over- or underflow and no scale of A changes what a step size means.
     """
-    unit = _unit_of(problem)
+    scaled = problem.normalised()
+    watch = _Watch(scaled, solver, problem.units, callback)
     with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is reported, not warned of
-        scaled = problem.in_units_of(unit)
-        watch = _Watch(scaled, solver, unit, callback)
-        state = solver.start(scaled, rng)
+        ended = _loop(scaled, solver, rng, watch, time_limit)
+    return Outcome(watch.state, ended, History(tuple(watch.checks)), watch.iteration)
+
+
+def _loop(
+    problem: Problem,
+    solver: Solver[StateT],
+    rng: np.random.Generator,
+    watch: _Watch,
+    time_limit: float | None,
+) -> Status:
+    try:
+        state = solver.start(problem, rng)
         ended = watch.look(0, state, state)
         iteration = 0
-        try:
-            while ended is None:
-                previous, state = state, solver.step(scaled, state)
-                iteration += 1
-                if iteration % solver.check_every == 0 or iteration == solver.max_iterations:
-                    ended = watch.look(iteration, previous, state)
-                if ended is None and time_limit is not None and watch.seconds() > time_limit:
-                    watch.look(iteration, previous, state)
-                    ended = Status.TIME_LIMIT
-        except KeyboardInterrupt:
-            ended = Status.INTERRUPTED
-    final = watch.last_finite if ended is Status.DIVERGED else state
-    return Outcome(final, unit, ended, History(tuple(watch.checks)), iteration)
-
-
-def _unit_of(problem: Problem) -> float:
-    """The power of four nearest to a typical measurement, within what the precision holds."""
-    limit = math.log(float(namespace(problem.y).finfo(problem.y.dtype).max), 4) - 4
-    scale = problem.scale
-    exponent = round(math.log(scale, 4)) if scale > 0 else 0
-    return float(4.0 ** max(-limit, min(limit, exponent)))
+        while ended is None:
+            previous, state = state, solver.step(problem, state)
+            iteration += 1
+            late = time_limit is not None and watch.seconds() > time_limit
+            if late or iteration % solver.check_every == 0 or iteration == solver.max_iterations:
+                ended = watch.look(iteration, previous, state)
+            if late:
+                ended = ended or Status.TIME_LIMIT
+    except KeyboardInterrupt:
+        return Status.INTERRUPTED
+    return ended
 
 
 class _Watch:
     """Looks at a run now and then: records it, shows it, and says when it is over."""
 
     def __init__(
-        self, problem: Problem, solver: Solver[StateT], unit: float, callback: Callback | None
+        self, problem: Problem, solver: Solver[StateT], units: Units, callback: Callback | None
     ) -> None:
         self.checks: list[Check] = []
-        self.last_finite = _nothing(problem, solver)
+        self.state = _nothing(problem, solver)  # the last one that was seen and finite
+        self.iteration = 0
         self._problem = problem
         self._solver = solver
-        self._unit = unit
+        self._units = units
         self._callback = callback
         self._scale = problem.scale
         self._began = time.perf_counter()
         self._passes_before = problem.operator.passes
         # Below its own rounding unit a precision cannot tell progress from noise.
-        self._tolerance = max(solver.tolerance, epsilon(problem.y) / 4) if solver.tolerance else 0.0
+        self._tolerance = max(solver.tolerance, problem.epsilon / 4) if solver.tolerance else 0.0
         self._largest_change = 0.0
 
     def seconds(self) -> float:
@@ -140,9 +141,9 @@ class _Watch:
         self.checks.append(check)
         if not (math.isfinite(check.misfit) and (math.isfinite(change) or iteration == 0)):
             return Status.DIVERGED
-        self.last_finite = state
+        self.state, self.iteration = state, iteration
         if self._callback is not None:
-            progress = Progress(self._solver.name, check, self._fraction(check), state, self._unit)
+            progress = Progress(self._solver.name, check, self._fraction(check), state, self._units)
             if self._callback(progress):
                 return Status.STOPPED
         if iteration and self._tolerance and change <= self._tolerance:

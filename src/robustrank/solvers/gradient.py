@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from robustrank import theory
-from robustrank.backend import Array, namespace, spectral_norm
+from robustrank.backend import Array, check_count, check_positive, namespace, spectral_norm
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, observe
 from robustrank.spectral import truncated_start
@@ -69,7 +69,7 @@ class MedianTGD(Solver[GradientState]):
         # A rule refuses a truncation that makes no sense.
         MedianTruncation(self.alpha_y)
         MedianTruncation(self.alpha_h)
-        _check_steps(self.step_size, self.max_iterations, self.tolerance)
+        _check_steps(self.step_size, self.lam, self.max_iterations, self.tolerance)
 
     @classmethod
     def theory(cls, rank: int, average_condition: float, max_iterations: int = 10_000) -> MedianTGD:
@@ -116,7 +116,7 @@ class VanillaGD(Solver[GradientState]):
     tolerance: float = 1e-10
 
     def __post_init__(self) -> None:
-        _check_steps(self.step_size, self.max_iterations, self.tolerance)
+        _check_steps(self.step_size, self.balance, self.max_iterations, self.tolerance)
 
     @property
     def trust(self) -> TrustRule:
@@ -129,10 +129,9 @@ class VanillaGD(Solver[GradientState]):
         return descend(problem, state, KeepAll(), self.step_size, self.balance)
 
 
-def _check_steps(step_size: float, max_iterations: int, tolerance: float) -> None:
-    if not step_size > 0:
-        raise ValueError(f"step_size={step_size}; expected a positive number")
-    if max_iterations < 1:
-        raise ValueError(f"max_iterations={max_iterations}; expected at least 1")
-    if not tolerance >= 0:
-        raise ValueError(f"tolerance={tolerance}; expected 0 (never stop early) or more")
+def _check_steps(step_size: float, balance: float, max_iterations: int, tolerance: float) -> None:
+    check_positive(step_size=step_size)
+    check_count(max_iterations=max_iterations)
+    for name, value in (("balance", balance), ("tolerance", tolerance)):
+        if value != 0:  # zero switches either off
+            check_positive(**{name: value})
