@@ -22,7 +22,7 @@ class PassCounter:
         self.rows_read += rows
 
 
-def sampled_gain(sensing: Array, most_rows: int = 64, most_entries: int = 2**20) -> float:
+def sampled_gain(sensing: Array, most_rows: int = 64, most_entries: int = 2**17) -> float:
     """The root mean square entry of stored sensing data, from a few rows spread over it."""
     rows = sensing.shape[0]
     sample = max(1, min(most_rows, most_entries * rows // math.prod(sensing.shape)))
