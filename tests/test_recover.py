@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import robustrank as rr
 from robustrank.certificate import certify, conclude
-from robustrank.metrics import normalised_error, score_outliers
+from robustrank.metrics import judge, normalised_error, score_outliers
 from robustrank.simulate import Planted, plant
 
 Array = np.ndarray[Any, Any]
@@ -197,12 +197,36 @@ def test_so_few_measurements_that_anything_fits_are_not_an_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("misfit", "status"),
-    [(0.01, rr.Status.SETTLED), (0.12, rr.Status.SETTLED), (0.16, rr.Status.UNEXPLAINED)],
+    ("believed", "noise", "status"),
+    [
+        (900, 0.01, rr.Status.SETTLED),
+        (900, 0.19, rr.Status.SETTLED),
+        (900, 0.21, rr.Status.UNEXPLAINED),  # no noise that anyone would call so
+        (505, 0.01, rr.Status.UNEXPLAINED),  # a wrong answer can be bent to meet as many
+    ],
 )
-def test_misfit_that_garbage_would_leave_is_not_an_answer(misfit: float, status: rr.Status) -> None:
-    # With twice as many measurements as degrees of freedom garbage would leave 0.71.
-    assert conclude(rr.Status.SETTLED, rr.Certificate(0, 1000, 500, 5e-7, misfit)) is status
+def test_what_is_left_is_called_noise_only_if_it_can_be(
+    believed: int, noise: float, status: rr.Status
+) -> None:
+    seen = rr.Certificate(0, believed, 1000, 500, 5e-7, 0.01, noise)
+    assert conclude(rr.Status.SETTLED, seen) is status
+
+
+def test_noise_level_is_that_of_the_noise() -> None:
+    planted = plant(20, 15, 2, 2000, outliers=0.05, noise=0.1, rng=8)
+    result = rr.recover(planted.A, planted.y, 2)
+    true = 0.1 * np.linalg.svd(planted.matrix, compute_uv=False)[1] / np.sqrt(3)
+    assert result.certificate.noise * np.linalg.norm(planted.matrix) == pytest.approx(
+        true, rel=0.05
+    )
+
+
+def test_answer_that_is_bent_to_the_measurements_is_not_called_noise() -> None:
+    """Near the limit a wrong answer meets half of the measurements exactly, so the median is 0."""
+    planted = plant(20, 15, 2, 90, outliers=0.3, outlier_model="scale", rng=2)
+    result = rr.recover(planted.A, planted.y, 2, solver="gauss-newton")
+    assert judge(result, planted).error > 0.1
+    assert not result.converged
 
 
 def test_missing_small_component_is_not_called_exact_in_single_precision() -> None:
@@ -226,7 +250,7 @@ def test_an_impostor_with_fewer_than_half_cannot_be_certified() -> None:
     other = np.linalg.lstsq(rows, planted.y[planted.outliers], rcond=None)[0]
     problem = rr.Problem(rr.operators.as_operator(planted.A), planted.y, 1)
     residual = planted.y - planted.A.reshape(400, -1) @ other
-    certificate = certify(problem, residual)
+    certificate = certify(problem, residual, np.ones(400))
     assert certificate.explained == 160 > certificate.degrees_of_freedom + 10
     assert not certificate.holds
 

@@ -144,11 +144,11 @@ def test_singular_values_come_from_the_factors(recovery: Recovery) -> None:
 def test_certificate_needs_more_than_half_and_more_than_chance(
     explained: int, measurements: int, freedom: int, holds: bool
 ) -> None:
-    assert Certificate(explained, measurements, freedom, 1e-7, 0.0).holds is holds
+    assert Certificate(explained, explained, measurements, freedom, 1e-7, 0.0, 0.0).holds is holds
 
 
 def test_loose_tolerance_needs_more_coincidences() -> None:
-    tight, loose = (Certificate(0, 10_000, 6_000, tol, 0.0).needed for tol in (1e-7, 1e-2))
+    tight, loose = (Certificate(0, 0, 10_000, 6_000, tol, 0.0, 0.0).needed for tol in (1e-7, 1e-2))
     assert loose > tight + 500
 
 

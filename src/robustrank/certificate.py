@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 
-from robustrank.backend import Array, lower_median, namespace
+from robustrank.backend import Array, frobenius_norm, lower_median, namespace
 from robustrank.problem import Problem
 from robustrank.result import Certificate, Status
+from robustrank.theory import half_normal_quantile
 
 # Residuals below this share of a typical measurement count as none. First-order solvers stop well
 # above rounding, at 1e-8 or so; chance agreement is far above it.
 _SMALL = 5e-7
 _ROUNDINGS = 1000
-# A settled answer whose typical residual exceeds this share of what a fit to pure garbage would
-# leave explains nothing.
-_FAR_OFF = 0.2
+# What is left unexplained is called noise only below this share of a typical measurement.
+_NOISE_LIMIT = 0.2
 
 
 def explained_tolerance(problem: Problem) -> float:
@@ -22,16 +22,33 @@ def explained_tolerance(problem: Problem) -> float:
     return max(_SMALL, _ROUNDINGS * problem.epsilon)
 
 
-def certify(problem: Problem, residual: Array) -> Certificate:
-    """Count the measurements that an answer with these residuals explains."""
-    magnitudes = namespace(residual).abs(residual)
+def certify(problem: Problem, residual: Array, weights: Array) -> Certificate:
+    """Count what an answer with these residuals explains, and size what it leaves as noise."""
+    xp = namespace(residual)
+    believed = weights > 0
+    magnitudes = xp.abs(residual)
     return Certificate(
-        explained=int(namespace(residual).count_nonzero(explained(problem, residual))),
+        explained=int(xp.count_nonzero(explained(problem, residual))),
+        believed=int(xp.count_nonzero(believed)),
         measurements=problem.operator.measurements,
         degrees_of_freedom=problem.degrees_of_freedom,
         tolerance=explained_tolerance(problem),
         misfit=float(lower_median(magnitudes)) / problem.scale,
+        noise=_noise_level(problem, xp.where(believed, magnitudes, xp.zeros_like(magnitudes))),
     )
+
+
+def _noise_level(problem: Problem, believed: Array) -> float:
+    """The standard deviation behind believed residuals, relative to that of a typical measurement.
+
+    A fit with d free numbers swallows d of the N it is given: Σ residual² has N − d terms left.
+    """
+    xp = namespace(believed)
+    left_over = int(xp.count_nonzero(believed)) - problem.degrees_of_freedom
+    if left_over <= 0:
+        return 0.0 if float(xp.max(believed)) == 0 else math.inf
+    deviation = float(frobenius_norm(believed)) / math.sqrt(left_over)
+    return deviation / (problem.scale / half_normal_quantile(0.5))
 
 
 def explained(problem: Problem, residual: Array) -> Array:
@@ -49,6 +66,5 @@ def conclude(ended: Status, certificate: Certificate) -> Status:
         return ended
     if certificate.needed > certificate.measurements:
         return Status.UNDERDETERMINED
-    # Least squares on m garbage numbers with d free ones leaves √(1 − d/m) of their size.
-    garbage = math.sqrt(1 - certificate.degrees_of_freedom / certificate.measurements)
-    return Status.UNEXPLAINED if certificate.misfit > _FAR_OFF * garbage else Status.SETTLED
+    consistent = certificate.believed >= certificate.needed and certificate.noise <= _NOISE_LIMIT
+    return Status.SETTLED if consistent else Status.UNEXPLAINED

@@ -6,15 +6,16 @@ import math
 import time
 from typing import Any
 
-from robustrank.backend import Seed, as_generator, check_positive
+from robustrank.backend import Seed, as_generator, check_positive, namespace
 from robustrank.certificate import certify, conclude, explained
 from robustrank.operators import Operator, as_operator
 from robustrank.problem import Problem
 from robustrank.result import Recovery, Status
-from robustrank.solvers import Callback, MedianTGD, Outcome, Solver, VanillaGD, drive
+from robustrank.solvers import Callback, GaussNewton, MedianTGD, Outcome, Solver, VanillaGD, drive
 
-SOLVERS: dict[str, type[MedianTGD] | type[VanillaGD]] = {
+SOLVERS: dict[str, type[GaussNewton] | type[MedianTGD] | type[VanillaGD]] = {
     "auto": MedianTGD,
+    "gauss-newton": GaussNewton,
     "median-tgd": MedianTGD,
     "vanilla-gd": VanillaGD,
 }
@@ -112,12 +113,13 @@ def _recovery(
     state, units = outcome.state, problem.units
     root = math.sqrt(units.matrix)
     residual = state.residual * units.measurement
-    certificate = certify(problem, residual)
+    believed = solver.trust.weights(namespace(residual).abs(state.residual), state.median)
+    certificate = certify(problem, residual, believed)
     cutoff = solver.trust.cutoff(float(state.median))
     return Recovery(
         left=state.U * root,
         right=state.V * root,
-        outliers=(state.weights == 0) & ~explained(problem, residual),
+        outliers=(believed == 0) & ~explained(problem, residual),
         status=conclude(outcome.ended, certificate),
         certificate=certificate,
         residual=residual,

@@ -10,13 +10,19 @@ from robustrank.trust import TrustRule, trusted
 
 
 def truncated_start(
-    problem: Problem, rule: TrustRule, rng: np.random.Generator, *, sample_split: bool = False
+    problem: Problem,
+    rule: TrustRule,
+    rng: np.random.Generator,
+    *,
+    sample_split: bool = False,
+    rank: int | None = None,
 ) -> tuple[Array, Array]:
     """(U0, V0) = (C_L Σ^½, C_R Σ^½) from the rank-r SVD of the mean of the believed y_i A_i.
 
     With ``sample_split`` the first ⌈m/2⌉ measurements make the surrogate and the median of the
     others decides which of them to believe (equ_initial_matrix). Without it all measurements do
-    both (equ_initial_matrix_algorithm), the form of the paper's experiments.
+    both (equ_initial_matrix_algorithm), the form of the paper's experiments. ``rank`` may differ
+    from the problem's.
     """
     operator, y = problem.operator, problem.y
     xp = namespace(y)
@@ -28,6 +34,6 @@ def truncated_start(
         operator, y, judges = operator.rows(slice(0, m1)), y[:m1], y[m1:]
     weights = rule.weights(xp.abs(y), lower_median(xp.abs(judges)))
     believed = trusted(y, weights) / operator.measurements
-    left, values, right = operator.leading_svd(believed, problem.rank, rng)
+    left, values, right = operator.leading_svd(believed, rank or problem.rank, rng)
     root = xp.sqrt(values)
     return left * root, right * root

@@ -56,6 +56,24 @@ class KeepAll(TrustRule):
         return None
 
 
+@dataclass(frozen=True)
+class SoftTruncation(TrustRule):
+    """Believe less the further away: (1 + (|residual|/width)²)^−power, up to ``cut`` medians."""
+
+    width: float
+    power: float
+    cut: float
+
+    def weights(self, magnitudes: Array, median: Array) -> Array:
+        xp = namespace(magnitudes)
+        near = magnitudes <= self.cut * median
+        ratio = xp.where(near, magnitudes, xp.zeros_like(magnitudes)) / self.width
+        return xp.where(near, (1 + ratio**2) ** -self.power, xp.zeros_like(magnitudes))
+
+    def cutoff(self, median: float) -> float | None:
+        return self.cut * median
+
+
 def trusted(values: Array, weights: Array) -> Array:
     """weights · values, where a value without weight counts as zero even if it is infinite."""
     xp = namespace(values)

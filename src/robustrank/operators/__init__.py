@@ -5,6 +5,7 @@ from robustrank.operators.checks import check_operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.scaled import ScaledOperator
 from robustrank.operators.streamed import StreamedOperator
+from robustrank.operators.tangent import Tangent
 from robustrank.operators.transposed import TransposedOperator
 from robustrank.operators.wrap import as_operator
 
@@ -14,6 +15,7 @@ __all__ = [
     "PassCounter",
     "ScaledOperator",
     "StreamedOperator",
+    "Tangent",
     "TransposedOperator",
     "as_operator",
     "check_operator",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, frobenius_norm, to_numpy
+from robustrank.operators.tangent import Tangent
 
 
 class PassCounter:
@@ -75,6 +76,10 @@ class Operator(ABC):
         self, w: Array, rank: int, rng: np.random.Generator
     ) -> tuple[Array, Array, Array]:
         """The leading singular triplets (left, values, right) of A*(w)."""
+
+    @abstractmethod
+    def tangent(self, U: Array, V: Array) -> Tangent:
+        """The measurements linearised at the factors (U, V)."""
 
     @abstractmethod
     def rows(self, index: slice) -> Operator:

@@ -17,13 +17,14 @@ class OperatorCheck:
     dot: float  # <A(U Vᵀ), w> against <U, A*(w) V> and against <V, A*(w)ᵀ U>
     linearity: float  # A(U [aV1 + bV2]ᵀ) against a A(U V1ᵀ) + b A(U V2ᵀ)
     svd: float  # the leading triplets of A*(w) against its products with them
+    tangent: float  # A(dU Vᵀ + U dVᵀ) against the tangent map, and that against its adjoint
     subset: float  # A restricted to some rows against the same entries of A
     tolerance: float
 
     @property
     def passed(self) -> bool:
         """Whether every law holds to rounding."""
-        return max(self.dot, self.linearity, self.svd, self.subset) <= self.tolerance
+        return max(self.dot, self.linearity, self.svd, self.tangent, self.subset) <= self.tolerance
 
 
 def check_operator(operator: Operator, rank: int = 2, seed: int = 0) -> OperatorCheck:
@@ -54,7 +55,18 @@ def check_operator(operator: Operator, rank: int = 2, seed: int = 0) -> Operator
     subset = _norm(operator.rows(half).measure(U, V) - measured[half]) / _norm(measured)
     # Sums of n1·n2 rounded terms: the error grows like the root of their number.
     tolerance = 50 * epsilon(measured) * float(np.sqrt(n1 * n2))
-    return OperatorCheck(dot, linearity, svd, subset, tolerance)
+    tangent = _tangent_error(operator, U, V, draw(n1 + n2, rank), w)
+    return OperatorCheck(dot, linearity, svd, tangent, subset, tolerance)
+
+
+def _tangent_error(operator: Operator, U: Array, V: Array, W: Array, w: Array) -> float:
+    n1 = U.shape[0]
+    map_ = operator.tangent(U, V)
+    along = map_.apply(W)
+    expected = operator.measure(W[:n1, :], V) + operator.measure(U, W[n1:, :])
+    forward = _norm(along - expected) / _norm(expected)
+    back = abs(_dot(along, w) - _dot(W, map_.adjoint(w))) / (_norm(along) * _norm(w))
+    return max(forward, back)
 
 
 def _numpy_dtype(operator: Operator) -> str:

@@ -8,6 +8,8 @@ import numpy as np
 
 from robustrank.backend import Array, leading_svd, namespace
 from robustrank.operators.base import Operator, PassCounter, sampled_gain
+from robustrank.operators.fused import tangent_rows
+from robustrank.operators.tangent import Tangent
 
 
 class DenseOperator(Operator):
@@ -62,6 +64,18 @@ class DenseOperator(Operator):
     ) -> tuple[Array, Array, Array]:
         G = self._xp.astype(self._adjoint(w), w.dtype, copy=False)
         return leading_svd(G, rank, rng)
+
+    def tangent(self, U: Array, V: Array) -> Tangent:
+        xp = self._xp
+        sensing = xp.reshape(self._flat, (self.measurements, *self._matrix_shape))
+        if isinstance(sensing, np.ndarray):
+            stored, reads = tangent_rows(sensing, U, V)
+        else:
+            AV = xp.matrix_transpose(xp.matmul(sensing, self._stored(V)))
+            AtU = xp.matmul(xp.matrix_transpose(self._stored(U)), sensing)
+            stored, reads = xp.astype(xp.concat([AV, AtU], axis=2), U.dtype, copy=False), 2
+        self._counter.add(reads * self.measurements)
+        return Tangent(stored)
 
     def rows(self, index: slice) -> DenseOperator:
         return DenseOperator(self._flat[index, :], self._matrix_shape, self._counter)

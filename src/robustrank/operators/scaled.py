@@ -9,6 +9,7 @@ import numpy as np
 
 from robustrank.backend import Array
 from robustrank.operators.base import Operator
+from robustrank.operators.tangent import Tangent
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,9 @@ class ScaledOperator(Operator):
         self, w: Array, rank: int, rng: np.random.Generator
     ) -> tuple[Array, Array, Array]:
         return self.inner.leading_svd(w * self.factor, rank, rng)
+
+    def tangent(self, U: Array, V: Array) -> Tangent:
+        return Tangent(self.factor * self.inner.tangent(U, V).rows)
 
     def rows(self, index: slice) -> ScaledOperator:
         return ScaledOperator(self.inner.rows(index), self.factor)

@@ -9,6 +9,8 @@ import numpy as np
 from robustrank.backend import Array, leading_svd
 from robustrank.operators.base import Operator, PassCounter
 from robustrank.operators.blocks import BLOCK_BYTES, BlockReader
+from robustrank.operators.fused import tangent_rows
+from robustrank.operators.tangent import Tangent
 
 
 class StreamedOperator(Operator):
@@ -72,6 +74,27 @@ class StreamedOperator(Operator):
         self, w: Array, rank: int, rng: np.random.Generator
     ) -> tuple[Array, Array, Array]:
         return leading_svd(self._adjoint(w).astype(w.dtype, copy=False), rank, rng)
+
+    def tangent(self, U: Array, V: Array) -> Tangent:
+        self._counter.add(self.measurements)
+        if self._by_columns:
+            return Tangent(self._tangent_by_columns(U, V))
+        n1, n2 = self._matrix_shape
+        stored = np.empty((self.measurements, U.shape[1], n1 + n2), U.dtype)
+        for rows, block in self._reader.blocks():
+            stored[rows], _ = tangent_rows(block.reshape(-1, n1, n2), U, V)
+        return Tangent(stored)
+
+    def _tangent_by_columns(self, U: Array, V: Array) -> Array:
+        """The same from columns (a, b): each adds to row a of A_i V and to row b of A_iᵀ U."""
+        n1, n2 = self._matrix_shape
+        stored = np.zeros((self.measurements, U.shape[1], n1 + n2), U.dtype)
+        for columns, block in self._reader.blocks():
+            for column, entries in zip(range(columns.start, columns.stop), block, strict=True):
+                a, b = divmod(column, n2)
+                stored[:, :, a] += entries[:, None] * V[b]
+                stored[:, :, n1 + b] += entries[:, None] * U[a]
+        return stored
 
     def rows(self, index: slice) -> StreamedOperator:
         return StreamedOperator(

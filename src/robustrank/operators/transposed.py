@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array
+from robustrank.backend import Array, namespace
 from robustrank.operators.base import Operator
+from robustrank.operators.tangent import Tangent
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,11 @@ class TransposedOperator(Operator):
     ) -> tuple[Array, Array, Array]:
         right, values, left = self.inner.leading_svd(w, rank, rng)
         return left, values, right
+
+    def tangent(self, U: Array, V: Array) -> Tangent:
+        rows = self.inner.tangent(V, U).rows
+        n2 = self.inner.matrix_shape[0]
+        return Tangent(namespace(rows).concat([rows[:, :, n2:], rows[:, :, :n2]], axis=2))
 
     def rows(self, index: slice) -> TransposedOperator:
         return TransposedOperator(self.inner.rows(index))

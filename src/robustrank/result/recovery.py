@@ -25,10 +25,12 @@ class Certificate:
     """
 
     explained: int  # measurements met to within tolerance
+    believed: int  # measurements that are met to within the noise
     measurements: int
     degrees_of_freedom: int
     tolerance: float  # what "met" means, relative to a typical measurement
     misfit: float  # median |residual| relative to median |y|
+    noise: float  # standard deviation of what is left, relative to that of a typical measurement
 
     @property
     def needed(self) -> int:
@@ -120,7 +122,11 @@ class Recovery:
             ("status", str(self.status)),
             ("explained", str(self.certificate)),
             ("outliers", f"{flagged:,} not believed ({flagged / len(self.residual):.1%})"),
-            ("misfit", f"{self.certificate.misfit:.2e} of a typical measurement"),
+            (
+                "misfit",
+                f"{self.certificate.misfit:.2e} of a typical measurement, "
+                f"noise {self.certificate.noise:.2e}",
+            ),
             ("singular values", shown + more),
             (
                 "work",

@@ -43,12 +43,12 @@ _TEXTS = {
         "Use the answer; look at the measurements it did not believe.",
     ),
     Status.SETTLED: (
-        "the factors stopped moving and leave only a small misfit.",
+        "the factors stopped moving, and what most measurements leave is as small as noise.",
         "If your measurements are noisy, compare the misfit with the noise you expect; if they are "
         "exact, doubt the answer and try a higher rank or more measurements.",
     ),
     Status.UNEXPLAINED: (
-        "the factors stopped moving, but a typical measurement is still far off.",
+        "the factors stopped moving, but explain no more measurements than a wrong answer would.",
         "Do not use the answer: there are too few measurements for this rank, too many outliers, "
         "or the rank is too low. Add measurements or change the rank.",
     ),

@@ -2,10 +2,13 @@
 
 from robustrank.solvers.base import Solver, State, observe
 from robustrank.solvers.drive import Callback, Outcome, Progress, drive
+from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
 from robustrank.solvers.gradient import GradientState, MedianTGD, VanillaGD
 
 __all__ = [
     "Callback",
+    "GaussNewton",
+    "GaussNewtonState",
     "GradientState",
     "MedianTGD",
     "Outcome",

@@ -22,17 +22,18 @@ class State:
     residual: Array  # y − A(U Vᵀ)
     median: Array  # lower median of |residual|
     weights: Array  # how far each measurement is believed
+    change: Array | float  # how far the last step moved the factors, relative to their size
 
 
 StateT = TypeVar("StateT", bound=State)
 
 
-def observe(problem: Problem, U: Array, V: Array, trust: TrustRule) -> State:
+def observe(problem: Problem, U: Array, V: Array, trust: TrustRule, change: Array | float) -> State:
     """The state at (U, V): one pass over the sensing data."""
     residual = problem.y - problem.operator.measure(U, V)
     magnitudes = namespace(residual).abs(residual)
     median = lower_median(magnitudes)
-    return State(U, V, residual, median, trust.weights(magnitudes, median))
+    return State(U, V, residual, median, trust.weights(magnitudes, median), change)
 
 
 class Solver(ABC, Generic[StateT]):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robustrank.backend import Array, frobenius_norm, namespace
+from robustrank.backend import Array, namespace
 from robustrank.problem import Problem, Units
 from robustrank.result import Check, History, Status
 from robustrank.solvers.base import Solver, State, StateT
@@ -88,14 +88,14 @@ def _loop(
 ) -> Status:
     try:
         state = solver.start(problem, rng)
-        ended = watch.look(0, state, state)
+        ended = watch.look(0, state)
         iteration = 0
         while ended is None:
-            previous, state = state, solver.step(problem, state)
+            state = solver.step(problem, state)
             iteration += 1
             late = time_limit is not None and watch.seconds() > time_limit
             if late or iteration % solver.check_every == 0 or iteration == solver.max_iterations:
-                ended = watch.look(iteration, previous, state)
+                ended = watch.look(iteration, state)
             if late:
                 ended = ended or Status.TIME_LIMIT
     except KeyboardInterrupt:
@@ -127,9 +127,9 @@ class _Watch:
         """Wall-clock seconds since the run began."""
         return time.perf_counter() - self._began
 
-    def look(self, iteration: int, previous: State, state: State) -> Status | None:
+    def look(self, iteration: int, state: State) -> Status | None:
         """Record the state after ``iteration`` steps; the reason to stop, if there is one."""
-        change = _relative_change(previous, state) if iteration else math.inf
+        change = float(state.change)
         check = Check(
             iteration=iteration,
             misfit=float(state.median) / self._scale,
@@ -164,22 +164,11 @@ class _Watch:
         return min(1.0, max(spent, fallen / math.log(self._largest_change / self._tolerance)))
 
 
-def _relative_change(previous: State, state: State) -> float:
-    moved = float(frobenius_norm(state.U - previous.U)), float(frobenius_norm(state.V - previous.V))
-    size = math.hypot(float(frobenius_norm(state.U)), float(frobenius_norm(state.V)))
-    return math.hypot(*moved) / size if size else 0.0
-
-
 def _nothing(problem: Problem, solver: Solver[StateT]) -> State:
     """The state of the zero matrix, for a run that was never finite."""
     xp = namespace(problem.y)
     n1, n2 = problem.operator.matrix_shape
     U = xp.zeros((n1, problem.rank), dtype=problem.y.dtype)
     V = xp.zeros((n2, problem.rank), dtype=problem.y.dtype)
-    return State(
-        U,
-        V,
-        problem.y,
-        xp.asarray(problem.scale),
-        solver.trust.weights(xp.abs(problem.y), problem.scale),
-    )
+    weights = solver.trust.weights(xp.abs(problem.y), problem.scale)
+    return State(U, V, problem.y, xp.asarray(problem.scale), weights, math.inf)

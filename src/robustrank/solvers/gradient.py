@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,7 +26,7 @@ class GradientState(State):
 
 def begin(problem: Problem, U0: Array, V0: Array, trust: TrustRule) -> GradientState:
     """The state of gradient descent started at the factors (U0, V0)."""
-    state = observe(problem, U0, V0, trust)
+    state = observe(problem, U0, V0, trust, math.inf)
     return GradientState(
         **vars(state), U0_squared=spectral_norm(U0) ** 2, V0_squared=spectral_norm(V0) ** 2
     )
@@ -42,7 +43,10 @@ def descend(
     imbalance = transpose(U) @ U - transpose(V) @ V
     U_next = U - mu / state.U0_squared * (lam * (U @ imbalance) - GV)
     V_next = V - mu / state.V0_squared * (-lam * (V @ imbalance) - GtU)
-    seen = observe(problem, U_next, V_next, trust)
+    norm = namespace(U).linalg.vector_norm
+    moved = norm(U_next - U) ** 2 + norm(V_next - V) ** 2
+    change = (moved / (norm(U_next) ** 2 + norm(V_next) ** 2)) ** 0.5
+    seen = observe(problem, U_next, V_next, trust, change)
     return GradientState(**vars(seen), U0_squared=state.U0_squared, V0_squared=state.V0_squared)
 
 

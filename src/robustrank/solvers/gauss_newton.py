@@ -1,0 +1,163 @@
+"""Gauss–Newton on the rank-r tangent space, over the measurements it believes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from robustrank.backend import (
+    check_count,
+    check_positive,
+    frobenius_norm,
+    lower_median,
+    namespace,
+)
+from robustrank.operators import Tangent
+from robustrank.problem import Problem
+from robustrank.solvers.base import Solver, State
+from robustrank.solvers.least_squares import damped_least_squares
+from robustrank.solvers.retraction import Point, retract
+from robustrank.spectral import truncated_start
+from robustrank.trust import MedianTruncation, SoftTruncation, TrustRule, trusted
+
+# The search is over when the misfit or the last step is this small: what is left is to converge.
+_LOCKED_MISFIT = 1e-3
+_LOCKED_CHANGE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class GaussNewtonState(State):
+    """Beside the state, the point in its orthonormal form and where the search stands."""
+
+    point: Point
+    tangent: Tangent
+    width: float  # of the soft truncation
+    iteration: int
+    locked: bool  # the search is over
+
+
+@dataclass(frozen=True)
+class GaussNewton(Solver[GaussNewtonState]):
+    """Damped Gauss–Newton with a trust that tightens as the search goes on.
+
+    The search weighs measurements softly, by (1 + (|residual|/width)²)^−power, over a width that
+    starts at ``width`` typical measurements, shrinks by ``narrowing`` with every step and is never
+    more than ``width_medians`` medians of the residuals: lenient while everything is far off,
+    strict once the right answer shows. It damps the steps in proportion to the squared misfit,
+    which is the size of what linearising leaves out. When it has locked on, plain Gauss–Newton on
+    the measurements within six medians converges quadratically, or to the noise.
+    """
+
+    name: ClassVar[str] = "Gauss–Newton"
+    check_every: ClassVar[int] = 1
+    alpha_y: float = 4.0  # truncation of the spectral start
+    alpha_h: float = 6.0  # truncation once the search has locked on
+    width: float = 3.0
+    narrowing: float = 0.97
+    width_medians: float = 6.0
+    power: float = 2.0
+    cut: float = 10.0  # medians beyond which nothing is believed during the search
+    damping: float = 3.0  # at the first step, relative to the mean diagonal of JᵀJ
+    damping_decay: float = 0.93
+    damping_misfit: float = 3.0  # at most this many squared misfits
+    extra_rank: int = 0  # columns above the rank to start with
+    shrink_every: int = 8  # steps after which one of them is dropped
+    max_iterations: int = 80
+    tolerance: float = 1e-8
+
+    def __post_init__(self) -> None:
+        for alpha in (self.alpha_y, self.alpha_h, self.cut):
+            MedianTruncation(alpha)  # refuses a truncation that makes no sense
+        check_positive(
+            width=self.width,
+            narrowing=self.narrowing,
+            power=self.power,
+            damping=self.damping,
+            damping_decay=self.damping_decay,
+        )
+        check_count(max_iterations=self.max_iterations, shrink_every=self.shrink_every)
+
+    @property
+    def trust(self) -> TrustRule:
+        return MedianTruncation(self.alpha_h)
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> GaussNewtonState:
+        n1, n2 = problem.operator.matrix_shape
+        columns = min(problem.rank + self.extra_rank, n1, n2)
+        U0, V0 = truncated_start(problem, MedianTruncation(self.alpha_y), rng, rank=columns)
+        xp = namespace(U0)
+        root = xp.sqrt(xp.sum(U0**2, axis=0))  # the columns are orthogonal, of length √σ
+        safe = xp.where(root > 0, root, xp.ones_like(root))
+        point = Point(U0 / safe, root**2, V0 / safe)
+        return self._observe(problem, point, self.width * problem.scale, 0, math.inf, locked=False)
+
+    def step(self, problem: Problem, state: GaussNewtonState) -> GaussNewtonState:
+        misfit, total = float(state.median) / problem.scale, namespace(state.weights).sum
+        W = damped_least_squares(
+            state.tangent,
+            state.weights,
+            trusted(state.residual, state.weights),
+            damping=self._damping(state, misfit) * float(total(state.weights)),
+            tolerance=min(0.01, max(0.1 * misfit, 1e-12)),
+        )
+        iteration = state.iteration + 1
+        rank = self._columns(problem, state, iteration)
+        point = retract(state.point, W, rank)
+        size = float(frobenius_norm(state.point.values)) or 1.0
+        change = float(frobenius_norm(W)) / size
+        small = misfit < _LOCKED_MISFIT or change < _LOCKED_CHANGE
+        # Above the rank a small misfit says nothing: it may be bought with the extra columns.
+        locked = state.locked or (small and state.point.values.shape[0] == problem.rank)
+        return self._observe(
+            problem, point, state.width * self.narrowing, iteration, change, locked
+        )
+
+    def _damping(self, state: GaussNewtonState, misfit: float) -> float:
+        """Relative to the mean diagonal of JᵀWJ, which is about Σ w_i."""
+        if state.locked:
+            return 1e-14
+        scheduled = self.damping * self.damping_decay**state.iteration
+        return max(min(scheduled, self.damping_misfit * misfit**2), 1e-14)
+
+    def _columns(self, problem: Problem, state: GaussNewtonState, iteration: int) -> int:
+        if state.locked:
+            return problem.rank
+        left = self.extra_rank - iteration // self.shrink_every
+        return min(problem.rank + max(left, 0), int(state.point.values.shape[0]))
+
+    def _observe(
+        self,
+        problem: Problem,
+        point: Point,
+        width: float,
+        iteration: int,
+        change: float,
+        locked: bool,
+    ) -> GaussNewtonState:
+        """The state at a point: one pass over the sensing data, which yields the tangent too."""
+        xp = namespace(point.left)
+        tangent = problem.operator.tangent(point.left, point.right)
+        U = point.left * point.values
+        fitted = tangent.apply(xp.concat([U, xp.zeros_like(point.right)], axis=0))
+        residual = problem.y - fitted
+        magnitudes = xp.abs(residual)
+        median = lower_median(magnitudes)
+        width = min(width, self.width_medians * float(median))
+        soft = SoftTruncation(max(width, 1e-300), self.power, self.cut)
+        weights = (self.trust if locked else soft).weights(magnitudes, median)
+        return GaussNewtonState(
+            U,
+            point.right,
+            residual,
+            median,
+            weights,
+            change,
+            point,
+            tangent,
+            width,
+            iteration,
+            locked,
+        )

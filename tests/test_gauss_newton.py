@@ -1,0 +1,157 @@
+"""Gauss–Newton: its parts against plain linear algebra, and what it achieves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import robustrank as rr
+from robustrank.metrics import judge
+from robustrank.operators import Tangent, as_operator
+from robustrank.simulate import Planted, plant
+from robustrank.solvers import GaussNewton
+from robustrank.solvers.least_squares import damped_least_squares
+from robustrank.solvers.retraction import Point, retract
+
+Array = np.ndarray[Any, Any]
+
+
+def random_point(rng: np.random.Generator, n1: int = 9, n2: int = 7, r: int = 3) -> Point:
+    left, right = (np.linalg.qr(rng.standard_normal((n, r)))[0] for n in (n1, n2))
+    return Point(left, np.asarray([5.0, 3.0, 1.0]), right)
+
+
+def dense(point: Point) -> Array:
+    return (point.left * point.values) @ point.right.T  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("rank", [2, 3, 5])
+def test_retraction_is_the_best_approximation_of_the_sum(rank: int) -> None:
+    rng = np.random.default_rng(0)
+    point = random_point(rng)
+    W = 0.3 * rng.standard_normal((16, 3))
+    total = dense(point) + W[:9] @ point.right.T + point.left @ W[9:].T
+    u, s, vt = np.linalg.svd(total)
+    back = retract(point, W, rank)
+    assert np.allclose(dense(back), (u[:, :rank] * s[:rank]) @ vt[:rank])
+    assert np.allclose(back.left.T @ back.left, np.eye(rank))
+    assert np.allclose(back.right.T @ back.right, np.eye(rank))
+
+
+def test_retraction_of_nothing_is_the_point() -> None:
+    point = random_point(np.random.default_rng(1))
+    assert np.allclose(dense(retract(point, np.zeros((16, 3)), 3)), dense(point))
+
+
+@pytest.mark.parametrize("damping", [0.0, 2.5])
+def test_conjugate_gradients_solve_the_damped_normal_equations(damping: float) -> None:
+    rng = np.random.default_rng(2)
+    J = rng.standard_normal((60, 3, 8))
+    w, target = rng.uniform(0, 1, 60), rng.standard_normal(60)
+    W = damped_least_squares(Tangent(J), w, target, damping, tolerance=1e-13)
+    flat = J.reshape(60, 24)
+    normal = flat.T @ (w[:, None] * flat) + damping * np.eye(24)
+    expected = np.linalg.solve(normal, flat.T @ (w * target)).reshape(3, 8).T
+    assert np.allclose(W, expected, atol=1e-9)
+
+
+def test_a_locked_step_is_gauss_newton_on_the_believed_measurements(small: Planted) -> None:
+    """One undamped step solves the linearised least squares, written out densely."""
+    solver = GaussNewton()
+    problem = rr.Problem(as_operator(small.A), small.y, 2)
+    state = solver.start(problem, np.random.default_rng(0))
+    while not state.locked:
+        before, state = state, solver.step(problem, state)
+    previous, state = state, solver.step(problem, state)
+    assert before.iteration == previous.iteration - 1
+    kept = previous.weights > 0
+    left, right = previous.point.left, previous.point.right
+    columns = [np.einsum("iab,bk->iak", small.A, right), np.einsum("iab,ak->ibk", small.A, left)]
+    J = np.concatenate([part.reshape(400, -1) for part in columns], axis=1)[kept]
+    step = np.linalg.lstsq(J, previous.residual[kept], rcond=None)[0]
+    dU, dV = step[:40].reshape(20, 2), step[40:].reshape(15, 2)
+    total = previous.U @ previous.V.T + dU @ right.T + left @ dV.T
+    u, s, vt = np.linalg.svd(total)
+    assert np.allclose(state.U @ state.V.T, (u[:, :2] * s[:2]) @ vt[:2], atol=1e-6)
+
+
+def test_tail_converges_quadratically() -> None:
+    planted = plant(30, 24, 2, 1000, outliers=0.05, rng=3)
+    result = rr.recover(planted.A, planted.y, 2, solver="gauss-newton")
+    misfit = result.history.column("misfit")
+    tail = [m for m in misfit if 1e-14 < m < 1e-2]
+    assert len(tail) >= 2
+    # The number of right digits at least multiplies by 1.5 in the last two steps.
+    assert np.log(tail[-1]) / np.log(tail[-2]) > 1.5
+    assert judge(result, planted).error < 1e-12
+
+
+def test_one_pass_a_step_where_the_kernel_is_fused() -> None:
+    pytest.importorskip("numba")
+    planted = plant(60, 50, 2, 1500, outliers=0.05, rng=4)  # large enough to be worth compiling
+    result = rr.recover(planted.A, planted.y, 2, solver="gauss-newton")
+    assert result.status is rr.Status.RECOVERED
+    # One to check A, one for the start, one to see it, one for each step.
+    assert result.passes == 3 + result.iterations
+
+
+@pytest.mark.parametrize("model", ["huge", "scale", "impostor", "flip", "cauchy", "one-sided"])
+def test_recovers_from_every_kind_of_outlier(model: str) -> None:
+    planted = plant(30, 24, 2, 1000, outliers=0.10, outlier_model=model, rng=5)
+    result = rr.recover(planted.A, planted.y, 2, solver="gauss-newton")
+    assert result.status is rr.Status.RECOVERED
+    assert judge(result, planted).error < 1e-10
+    assert np.array_equal(result.outliers, planted.outliers)
+
+
+@pytest.mark.parametrize("condition", [1, 100, 10_000])
+def test_condition_number_costs_nothing(condition: float) -> None:
+    planted = plant(30, 24, 3, 1500, outliers=0.05, condition_number=condition, rng=6)
+    result = rr.recover(planted.A, planted.y, 3, solver="gauss-newton")
+    assert judge(result, planted).error < 1e-9
+    assert result.iterations < 40
+
+
+def test_noise_leaves_the_error_of_least_squares_told_the_clean_set() -> None:
+    planted = plant(30, 24, 2, 1000, outliers=0.05, noise=0.05, rng=7)
+    keep = ~planted.outliers
+    told = rr.recover(planted.A[keep], planted.y[keep], 2, solver=GaussNewton(alpha_h=100.0))
+    blind = rr.recover(planted.A, planted.y, 2, solver="gauss-newton")
+    truth = plant(30, 24, 2, 1000, rng=7)
+    errors = [
+        np.linalg.norm(result.matrix - truth.matrix) / np.linalg.norm(truth.matrix)
+        for result in (blind, told)
+    ]
+    assert blind.status is rr.Status.SETTLED
+    assert errors[0] < 1.02 * errors[1]
+
+
+def test_single_precision_sensing_data_reaches_1e_6(small: Planted) -> None:
+    A = small.A.astype("float32")
+    clean = np.einsum("ijk,jk->i", A.astype(float), small.matrix)
+    y = np.where(small.outliers, small.y, clean)
+    result = rr.recover(A, y, 2, solver="gauss-newton")
+    assert judge(result, small).error < 1e-6
+
+
+def test_every_backend_gives_the_same_answer(xp: Any, dtype: str, small: Planted) -> None:
+    A, y = xp.asarray(small.A.astype(dtype)), xp.asarray(small.y.astype(dtype))
+    result = rr.recover(A, y, 2, solver="gauss-newton")
+    assert result.status is rr.Status.RECOVERED
+    assert judge(result, small).error < {"float32": 1e-5, "float64": 1e-12}[dtype]
+
+
+def test_extra_rank_is_given_back(small: Planted) -> None:
+    result = rr.recover(small.A, small.y, 2, solver=GaussNewton(extra_rank=2))
+    assert result.rank == 2
+    assert judge(result, small).error < 1e-10
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"width": 0.0}, {"narrowing": -1.0}, {"cut": 0.5}, {"max_iterations": 0}]
+)
+def test_parameters_that_make_no_sense_are_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        GaussNewton(**arguments)
