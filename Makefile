@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: setup demo test check format bench picture lock clean
+.PHONY: setup demo test check format bench bench-solvers picture lock clean
 
 setup: $(READY)
 
@@ -29,7 +29,7 @@ demo: $(READY)
 
 # One BLAS thread in each of two processes: two in each would fight over the cores.
 test: $(READY)
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -44,6 +44,10 @@ format: $(READY)
 bench: $(READY)
 	@mkdir -p out
 	@$(BIN)/python benchmarks/foundation.py --json out/bench.json
+
+# Hours with all solvers; resumable. See --trials, --solvers and --only.
+bench-solvers: $(READY)
+	@$(BIN)/python benchmarks/solvers.py
 
 picture: $(READY)
 	$(BIN)/python docs/make_picture.py

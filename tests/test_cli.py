@@ -99,7 +99,7 @@ def test_report_is_written(folder: Path, tmp_path: Path) -> None:
     assert page.read_text().lstrip().lower().startswith("<!doctype html>")
 
 
-@pytest.mark.parametrize("limit", [["--max-iterations", 20], ["--time-limit", 0.000001]])
+@pytest.mark.parametrize("limit", [["--max-iterations", 1], ["--time-limit", 0.000001]])
 def test_exit_status_1_when_it_did_not_converge(limit: list[object], folder: Path) -> None:
     done = run("recover", "p.npz", "--rank", 2, *limit, cwd=folder)
     assert done.returncode == 1
@@ -328,7 +328,7 @@ def test_version(tmp_path: Path) -> None:
     assert rr.__version__ in run("--version", cwd=tmp_path).stdout
 
 
-@pytest.mark.parametrize(("limit", "status"), [("10000", 0), ("20", 1)])
+@pytest.mark.parametrize(("limit", "status"), [("10000", 0), ("1", 1)])
 def test_exit_status_survives_a_reader_that_goes_away(
     limit: str, status: int, folder: Path
 ) -> None:

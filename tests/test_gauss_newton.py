@@ -155,3 +155,67 @@ def test_extra_rank_is_given_back(small: Planted) -> None:
 def test_parameters_that_make_no_sense_are_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="expected"):
         GaussNewton(**arguments)
+
+
+# The portfolio behind solver="auto".
+
+
+def test_auto_costs_one_candidate_when_the_first_succeeds(small: Planted) -> None:
+    result = rr.recover(small.A, small.y, 2)
+    assert result.status is rr.Status.RECOVERED
+    assert [attempt.status for attempt in result.attempts] == [rr.Status.RECOVERED]
+    assert result.solver == result.attempts[0].solver == "Gauss–Newton, quick"
+
+
+def test_auto_goes_on_until_a_candidate_is_certified() -> None:
+    planted = plant(30, 24, 2, 450, outliers=0.35, outlier_model="constant", rng=4)
+    result = rr.recover(planted.A, planted.y, 2)
+    assert judge(result, planted).error < 1e-6
+    assert len(result.attempts) > 1
+    assert [attempt.status for attempt in result.attempts[:-1]].count(rr.Status.RECOVERED) == 0
+    assert result.solver == result.attempts[-1].solver
+
+
+def test_attempts_are_kept_with_the_result(small: Planted, tmp_path: Any) -> None:
+    result = rr.recover(small.A, small.y, 2)
+    result.save(tmp_path / "answer.npz")
+    assert rr.load(tmp_path / "answer.npz").attempts == result.attempts
+
+
+def test_auto_never_certifies_garbage() -> None:
+    for seed in range(5):
+        planted = plant(12, 10, 2, 90 + 20 * seed, rng=seed)
+        y = np.random.default_rng(seed).standard_normal(90 + 20 * seed)
+        result = rr.recover(planted.A, y, 2)
+        assert not result.converged, result.attempts
+        assert len(result.attempts) == 4
+
+
+@pytest.mark.parametrize("outliers", [0.3, 0.45])
+def test_auto_says_so_when_there_are_too_many_outliers(outliers: float) -> None:
+    for seed in range(4):
+        planted = plant(12, 10, 2, 80, outliers=outliers, outlier_model="scale", rng=seed)
+        result = rr.recover(planted.A, planted.y, 2)
+        assert result.converged == (judge(result, planted).error < 1e-6)
+
+
+def test_time_limit_and_callback_reach_every_candidate() -> None:
+    planted = plant(12, 10, 2, 100, rng=1)
+    y = np.random.default_rng(1).standard_normal(100)
+    seen: list[str] = []
+
+    def stop_in_the_second(progress: rr.Progress) -> bool:
+        seen.append(progress.solver)
+        return len(set(seen)) == 2
+
+    result = rr.recover(planted.A, y, 2, callback=stop_in_the_second)
+    assert result.status is rr.Status.STOPPED
+    assert len(result.attempts) == 2
+    limited = rr.recover(planted.A, y, 2, time_limit=0.02)
+    assert limited.status is rr.Status.TIME_LIMIT
+    assert limited.seconds < 1
+
+
+def test_scarce_measurements_try_the_patient_candidate_first() -> None:
+    problem = rr.Problem(as_operator(plant(12, 10, 2, 50, rng=0).A), np.arange(1.0, 51.0), 2)
+    assert next(c.name for c in rr.Portfolio().candidates(problem)) == "Gauss–Newton, patient"

@@ -16,10 +16,12 @@ from robustrank.operators import (
     Operator,
     ScaledOperator,
     StreamedOperator,
+    Tangent,
     TransposedOperator,
     as_operator,
     check_operator,
 )
+from robustrank.operators.fused import kernels_for, tangent_rows
 
 M, N1, N2 = 37, 9, 7
 Array = np.ndarray[Any, Any]
@@ -129,6 +131,29 @@ def test_small_blocks_give_the_same_answer(sensing: Array) -> None:
     U, V = np.ones((N1, 2)), np.ones((N2, 2))
     assert np.allclose(one_row.measure(U, V), whole.measure(U, V), rtol=1e-5)
     assert len(list(one_row._reader.blocks())) == M
+
+
+@pytest.mark.parametrize("shape", [(700, 41, 37), (90, 110, 120)])
+def test_compiled_kernels_agree_with_plain_products(
+    shape: tuple[int, int, int], dtype: str
+) -> None:
+    pytest.importorskip("numba")
+    _, n1, n2 = shape
+    rng = np.random.default_rng(7)
+    A = rng.standard_normal(shape).astype(dtype)
+    assert kernels_for(A) is not None
+    U, V, W = (rng.standard_normal((n, 3)) for n in (n1, n2, n1 + n2))
+    rows, reads = tangent_rows(A, U, V)
+    assert reads == 1
+    exact = A.astype(float)
+    expected = np.concatenate([(exact @ V).swapaxes(1, 2), np.matmul(U.T, exact)], axis=2)
+    assert np.allclose(rows, expected, atol=1e-10)
+    big = Tangent(np.tile(rows, (1 + 2**20 // rows.size, 1, 1)))  # large enough for the kernels
+    flat, x = big.rows.reshape(len(big.rows), -1), W.T.ravel()
+    w = rng.uniform(0, 1, len(flat))
+    assert np.allclose(big.apply(W), flat @ x)
+    assert np.allclose(big.adjoint(w), (w @ flat).reshape(3, -1).T)
+    assert np.allclose(big.gram(w, W), (flat.T @ (w * (flat @ x))).reshape(3, -1).T)
 
 
 class Skewed(DenseOperator):

@@ -306,7 +306,7 @@ def test_callback_sees_progress_and_can_stop(small: Planted) -> None:
         seen.append(progress)
         return progress.iteration >= 50
 
-    result = rr.recover(small.A, small.y * 1e8, 2, callback=stop_at_50)
+    result = rr.recover(small.A, small.y * 1e8, 2, solver="median-tgd", callback=stop_at_50)
     assert result.status is rr.Status.STOPPED
     assert [progress.iteration for progress in seen] == [0, 10, 20, 30, 40, 50]
     assert np.array_equal(seen[-1].left @ seen[-1].right.T, result.matrix)  # the user's units

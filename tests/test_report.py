@@ -22,7 +22,7 @@ from robustrank.report.words import certificate_sentence, number, solver_labels,
 from robustrank.result import Check, History
 
 PLANTED = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, rng=1)
-RECOVERY = rr.recover(PLANTED.A, PLANTED.y, 2)
+RECOVERY = rr.recover(PLANTED.A, PLANTED.y, 2, solver="median-tgd")
 VANILLA = rr.recover(PLANTED.A, PLANTED.y, 2, solver=rr.VanillaGD(max_iterations=50))
 FULL = render_report(RECOVERY, truth=PLANTED, beside=[VANILLA])
 

@@ -11,17 +11,19 @@ from robustrank import metrics, operators, simulate, theory
 from robustrank.problem import Problem, UndersampledWarning
 from robustrank.recover import Interrupted, recover
 from robustrank.result import Certificate, Recovery, Status, load
-from robustrank.solvers import MedianTGD, Progress, VanillaGD
+from robustrank.solvers import GaussNewton, MedianTGD, Portfolio, Progress, VanillaGD
 from robustrank.trust import KeepAll, MedianTruncation
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
+    "GaussNewton",
     "Interrupted",
     "KeepAll",
     "MedianTGD",
     "MedianTruncation",
+    "Portfolio",
     "Problem",
     "Progress",
     "Recovery",

@@ -8,6 +8,7 @@ from robustrank.backend import Array, frobenius_norm, lower_median, namespace
 from robustrank.problem import Problem
 from robustrank.result import Certificate, Status
 from robustrank.theory import half_normal_quantile
+from robustrank.trust import trusted
 
 # Residuals below this share of a typical measurement count as none. First-order solvers stop well
 # above rounding, at 1e-8 or so; chance agreement is far above it.
@@ -25,29 +26,30 @@ def explained_tolerance(problem: Problem) -> float:
 def certify(problem: Problem, residual: Array, weights: Array) -> Certificate:
     """Count what an answer with these residuals explains, and size what it leaves as noise."""
     xp = namespace(residual)
-    believed = weights > 0
     magnitudes = xp.abs(residual)
+    believed = int(xp.count_nonzero(weights))
     return Certificate(
         explained=int(xp.count_nonzero(explained(problem, residual))),
-        believed=int(xp.count_nonzero(believed)),
+        believed=believed,
         measurements=problem.operator.measurements,
         degrees_of_freedom=problem.degrees_of_freedom,
         tolerance=explained_tolerance(problem),
         misfit=float(lower_median(magnitudes)) / problem.scale,
-        noise=_noise_level(problem, xp.where(believed, magnitudes, xp.zeros_like(magnitudes))),
+        noise=_noise_level(problem, trusted(residual, weights), believed),
     )
 
 
-def _noise_level(problem: Problem, believed: Array) -> float:
+def _noise_level(problem: Problem, residual: Array, believed: int) -> float:
     """The standard deviation behind believed residuals, relative to that of a typical measurement.
 
-    A fit with d free numbers swallows d of the N it is given: Σ residual² has N − d terms left.
+    A fit with d free numbers swallows d of the N it is given, and every measurement that it was
+    free to reject swallows another: Σ residual² has N − d − (m − N) terms left.
     """
-    xp = namespace(believed)
-    left_over = int(xp.count_nonzero(believed)) - problem.degrees_of_freedom
+    sum_of_squares = float(frobenius_norm(residual)) ** 2
+    left_over = 2 * believed - problem.operator.measurements - problem.degrees_of_freedom
     if left_over <= 0:
-        return 0.0 if float(xp.max(believed)) == 0 else math.inf
-    deviation = float(frobenius_norm(believed)) / math.sqrt(left_over)
+        return math.inf
+    deviation = math.sqrt(sum_of_squares / left_over)
     return deviation / (problem.scale / half_normal_quantile(0.5))
 
 

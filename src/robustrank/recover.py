@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from robustrank.backend import Seed, as_generator, check_positive, namespace
 from robustrank.certificate import certify, conclude, explained
 from robustrank.operators import Operator, as_operator
 from robustrank.problem import Problem
-from robustrank.result import Recovery, Status
-from robustrank.solvers import Callback, GaussNewton, MedianTGD, Outcome, Solver, VanillaGD, drive
+from robustrank.result import Attempt, Recovery, Status
+from robustrank.solvers import (
+    Callback,
+    GaussNewton,
+    MedianTGD,
+    Outcome,
+    Portfolio,
+    Solver,
+    VanillaGD,
+    drive,
+)
 
-SOLVERS: dict[str, type[GaussNewton] | type[MedianTGD] | type[VanillaGD]] = {
-    "auto": MedianTGD,
+SOLVERS: dict[str, Callable[[], Solver[Any] | Portfolio]] = {
+    "auto": Portfolio,
     "gauss-newton": GaussNewton,
     "median-tgd": MedianTGD,
     "vanilla-gd": VanillaGD,
@@ -38,7 +49,7 @@ def recover(
     rank: int,
     *,
     shape: tuple[int, int] | None = None,
-    solver: str | Solver[Any] = "auto",
+    solver: str | Solver[Any] | Portfolio = "auto",
     callback: Callback | None = None,
     time_limit: float | None = None,
     rng: Seed = None,
@@ -53,12 +64,12 @@ def recover(
     y
         The m measurements. Any of them may be wrong by any amount, infinity included.
     rank
-        The rank of M. An upper bound on it gives a good answer too, but slowly: the gradient
-        methods then creep, and may end at the iteration limit without a certificate.
+        The rank of M.
     shape
         (n1, n2), needed only where A is two-dimensional.
     solver
-        ``"auto"``, ``"median-tgd"``, ``"vanilla-gd"``, or a solver such as
+        ``"auto"`` (several forms of Gauss–Newton until an answer proves itself),
+        ``"gauss-newton"``, ``"median-tgd"`` (the paper's), ``"vanilla-gd"``, or a solver such as
         ``MedianTGD(alpha_h=5, step_size=0.3)``.
     callback
         Called with a ``Progress`` every few iterations; return True to stop.
@@ -90,16 +101,58 @@ def recover(
     operator = as_operator(A, shape)
     problem = Problem(operator, y, rank)
     generator = as_generator(rng)
-    outcome = drive(problem, chosen, generator, callback=callback, time_limit=time_limit)
-    passes = operator.passes - passes_before  # the check of A for NaN included
-    recovery = _recovery(problem, chosen, outcome, passes, time.perf_counter() - began)
+    attempts: list[Recovery] = []
+    for candidate in chosen.candidates(problem) if isinstance(chosen, Portfolio) else (chosen,):
+        left = None if time_limit is None else time_limit - (time.perf_counter() - began)
+        outcome = drive(problem, candidate, generator, callback=callback, time_limit=left)
+        attempts.append(_recovery(problem, candidate, outcome))
+        if attempts[-1].status in _FINAL:
+            break
+    recovery = replace(
+        _best(attempts),
+        passes=operator.passes - passes_before,  # the check of A for NaN included
+        seconds=time.perf_counter() - began,
+        attempts=tuple(map(_attempt, attempts)),
+    )
     if recovery.status is Status.INTERRUPTED:
         raise Interrupted(recovery)
     return recovery
 
 
-def _solver(solver: str | Solver[Any]) -> Solver[Any]:
-    if isinstance(solver, Solver):
+# There is no point in another candidate: the answer is good, or the user or the clock said stop.
+_FINAL = {
+    Status.RECOVERED,
+    Status.SETTLED,
+    Status.UNDERDETERMINED,
+    Status.TIME_LIMIT,
+    Status.STOPPED,
+    Status.INTERRUPTED,
+}
+
+
+def _best(attempts: list[Recovery]) -> Recovery:
+    """The attempt that explains most; the last one where it was final."""
+    if attempts[-1].status in _FINAL:
+        return attempts[-1]
+    return max(
+        attempts, key=lambda attempt: (attempt.certificate.explained, -attempt.certificate.noise)
+    )
+
+
+def _attempt(recovery: Recovery) -> Attempt:
+    seen = recovery.certificate
+    return Attempt(
+        recovery.solver,
+        recovery.status,
+        seen.explained,
+        seen.misfit,
+        recovery.iterations,
+        recovery.seconds,
+    )
+
+
+def _solver(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfolio:
+    if isinstance(solver, (Solver, Portfolio)):
         return solver
     if isinstance(solver, str) and solver in SOLVERS:
         return SOLVERS[solver]()
@@ -107,9 +160,7 @@ def _solver(solver: str | Solver[Any]) -> Solver[Any]:
     raise ValueError(f"solver={solver!r} is not known; expected one of {known}, or a solver object")
 
 
-def _recovery(
-    problem: Problem, solver: Solver[Any], outcome: Outcome, passes: float, seconds: float
-) -> Recovery:
+def _recovery(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recovery:
     state, units = outcome.state, problem.units
     root = math.sqrt(units.matrix)
     residual = state.residual * units.measurement
@@ -127,6 +178,6 @@ def _recovery(
         history=outcome.history,
         solver=solver.name,
         iterations=outcome.iterations,
-        passes=passes,
-        seconds=seconds,
+        passes=outcome.history.checks[-1].passes if outcome.history.checks else 0.0,
+        seconds=outcome.history.checks[-1].seconds if outcome.history.checks else 0.0,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from robustrank.recover import SOLVERS, Interrupted
 from robustrank.recover import recover as solve
 from robustrank.report import require_matplotlib, write_report
 from robustrank.result import Recovery
+from robustrank.solvers import Portfolio
 
 _FILE = click.Path(path_type=Path)
 
@@ -68,10 +69,8 @@ def recover(out: Path | None, report: Path | None, **given: Any) -> int:
 
 
 def _solve(data: MeasuredData, given: dict[str, Any]) -> Recovery:
-    solver = SOLVERS[given["solver"]]()
-    changes = {name: given[name] for name in ("max_iterations", "tolerance")}
-    solver = replace(solver, **{name: v for name, v in changes.items() if v is not None})
-    with meter(solver.name, given["quiet"]) as show:
+    solver = _limited(SOLVERS[given["solver"]](), given)
+    with meter(given["solver"], given["quiet"]) as show:
         return solve(
             data.A,
             data.y,
@@ -82,6 +81,15 @@ def _solve(data: MeasuredData, given: dict[str, Any]) -> Recovery:
             time_limit=given["time_limit"],
             rng=given["seed"],
         )
+
+
+def _limited(solver: Any, given: dict[str, Any]) -> Any:
+    """The solver, or every candidate of a portfolio, with the limits that were given."""
+    if isinstance(solver, Portfolio):
+        names = [field.name for field in fields(solver)]
+        return Portfolio(**{name: _limited(getattr(solver, name), given) for name in names})
+    limits = {name: given[name] for name in ("max_iterations", "tolerance")}
+    return replace(solver, **{name: limit for name, limit in limits.items() if limit is not None})
 
 
 def _tell(recovery: Recovery, data: MeasuredData, written: list[Path]) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from robustrank.backend import Array, namespace
+from robustrank.operators.fused import kernels_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,12 +24,26 @@ class Tangent:
     def apply(self, W: Array) -> Array:
         """The change of the measurements along W, (n1 + n2) × r: an array of shape (m,)."""
         xp = namespace(W)
-        return self._flat(xp) @ xp.reshape(xp.matrix_transpose(W), (-1,))
+        x = xp.reshape(xp.matrix_transpose(W), (-1,))
+        kernels = kernels_for(self.rows)
+        return kernels.times(self._flat(xp), x) if kernels else self._flat(xp) @ x
 
     def adjoint(self, w: Array) -> Array:
         """The adjoint of ``apply``: an array of shape (n1 + n2, r)."""
         xp = namespace(w)
-        return xp.matrix_transpose(xp.reshape(w @ self._flat(xp), self.rows.shape[1:]))
+        kernels = kernels_for(self.rows)
+        flat = self._flat(xp)
+        sums = kernels.left_times(flat, w, kernels.threads) if kernels else w @ flat
+        return xp.matrix_transpose(xp.reshape(sums, self.rows.shape[1:]))
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        """``adjoint(weights * apply(W))``, in one read of the rows where that can be had."""
+        kernels = kernels_for(self.rows)
+        if kernels is None:
+            return self.adjoint(weights * self.apply(W))
+        x = np.ascontiguousarray(W.T).ravel()
+        sums = kernels.gram(self._flat(np), weights, x, kernels.threads)
+        return sums.reshape(self.rows.shape[1:]).T
 
     def _flat(self, xp: Array) -> Array:
         m, r, n = self.rows.shape

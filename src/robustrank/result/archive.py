@@ -11,7 +11,7 @@ import numpy as np
 from robustrank.backend import to_numpy
 from robustrank.files import PathLike, atomic_writer, read_npz
 from robustrank.result.history import Check, History
-from robustrank.result.recovery import Certificate, Recovery
+from robustrank.result.recovery import Attempt, Certificate, Recovery
 from robustrank.result.status import Status
 
 FORMAT = "robustrank-recovery"
@@ -43,6 +43,7 @@ def _header(recovery: Recovery) -> dict[str, Any]:
         "certificate": asdict(recovery.certificate),
         **{name: getattr(recovery, name) for name in _NUMBERS},
         "history_columns": list(Check._fields),
+        "attempts": [asdict(a) | {"status": a.status.name} for a in recovery.attempts],
     }
 
 
@@ -87,4 +88,5 @@ def _assemble(arrays: dict[str, np.ndarray[Any, Any]], header: dict[str, Any]) -
         iterations=int(header["iterations"]),
         passes=float(header["passes"]),
         seconds=float(header["seconds"]),
+        attempts=tuple(Attempt(**a | {"status": Status[a["status"]]}) for a in header["attempts"]),
     )

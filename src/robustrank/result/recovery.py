@@ -66,6 +66,21 @@ def singular_values(left: Array, right: Array) -> np.ndarray[Any, Any]:
     return np.asarray(np.linalg.svd(core, compute_uv=False), float)
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """What one candidate of a portfolio came to."""
+
+    solver: str
+    status: Status
+    explained: int
+    misfit: float
+    iterations: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.solver}: {self.status.value} ({self.iterations} iterations)"
+
+
 @dataclass(frozen=True, eq=False)
 class Recovery:
     """A recovered matrix, the measurements it did not believe, and whether to trust it."""
@@ -82,6 +97,7 @@ class Recovery:
     iterations: int
     passes: float  # reads of the whole sensing data
     seconds: float
+    attempts: tuple[Attempt, ...] = ()  # what every candidate came to, where several were tried
 
     @property
     def matrix(self) -> Array:

@@ -39,7 +39,7 @@ def observe(problem: Problem, U: Array, V: Array, trust: TrustRule, change: Arra
 class Solver(ABC, Generic[StateT]):
     """A frozen set of parameters with two pure functions; ``drive`` owns the loop."""
 
-    name: ClassVar[str]  # how a person calls it
+    name: str  # how a person calls it
     check_every: ClassVar[int]  # steps between two looks at the progress
     max_iterations: int
     tolerance: float  # stop when a step moves the factors by less, relatively; 0 for never

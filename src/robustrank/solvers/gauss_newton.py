@@ -51,7 +51,6 @@ class GaussNewton(Solver[GaussNewtonState]):
     the measurements within six medians converges quadratically, or to the noise.
     """
 
-    name: ClassVar[str] = "Gauss–Newton"
     check_every: ClassVar[int] = 1
     alpha_y: float = 4.0  # truncation of the spectral start
     alpha_h: float = 6.0  # truncation once the search has locked on
@@ -66,7 +65,8 @@ class GaussNewton(Solver[GaussNewtonState]):
     extra_rank: int = 0  # columns above the rank to start with
     shrink_every: int = 8  # steps after which one of them is dropped
     max_iterations: int = 80
-    tolerance: float = 1e-8
+    tolerance: float = 1e-6  # convergence is quadratic: the error is then about the square of it
+    name: str = "Gauss–Newton"
 
     def __post_init__(self) -> None:
         for alpha in (self.alpha_y, self.alpha_h, self.cut):

@@ -59,7 +59,6 @@ class MedianTGD(Solver[GradientState]):
     ``max_iterations`` alone ends the run, as in the paper.
     """
 
-    name: ClassVar[str] = "median-TGD"
     check_every: ClassVar[int] = 10
     alpha_y: float = 12.0
     alpha_h: float = 6.0
@@ -68,6 +67,7 @@ class MedianTGD(Solver[GradientState]):
     sample_split: bool = False
     max_iterations: int = 10_000
     tolerance: float = 1e-10
+    name: str = "median-TGD"
 
     def __post_init__(self) -> None:
         # A rule refuses a truncation that makes no sense.
@@ -112,12 +112,12 @@ class VanillaGD(Solver[GradientState]):
     λ = 1/4 is the limit of the paper's λ as nothing is truncated.
     """
 
-    name: ClassVar[str] = "vanilla-GD"
     check_every: ClassVar[int] = 10
     step_size: float = 0.4
     balance: float = 0.25
     max_iterations: int = 10_000
     tolerance: float = 1e-10
+    name: str = "vanilla-GD"
 
     def __post_init__(self) -> None:
         _check_steps(self.step_size, self.balance, self.max_iterations, self.tolerance)

@@ -23,7 +23,7 @@ def damped_least_squares(
     right = tangent.adjoint(weights * target)
 
     def normal(W: Array) -> Array:
-        return tangent.adjoint(weights * tangent.apply(W)) + damping * W
+        return tangent.gram(weights, W) + damping * W
 
     def inner(a: Array, b: Array) -> Array:
         xp = namespace(a)

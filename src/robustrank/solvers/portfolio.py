@@ -1,0 +1,68 @@
+"""Several solvers, one after another, until an answer proves itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from robustrank.problem import Problem
+from robustrank.solvers.base import Solver
+from robustrank.solvers.gauss_newton import GaussNewton
+
+# With fewer measurements than this many degrees of freedom the patient candidate goes first: the
+# quick one would only bend a wrong answer to most of them.
+_FEW = 1.5
+_NEVER = 1e9
+
+# Believes what is not far off: enough measurements, and outliers that stand out.
+QUICK = GaussNewton(
+    width=_NEVER,
+    width_medians=_NEVER,
+    damping_misfit=0.3,
+    max_iterations=20,
+    name="Gauss–Newton, quick",
+)
+# Lenient at first, then stricter and stricter: outliers of the measurements' own size.
+SOFT = GaussNewton(max_iterations=60, name="Gauss–Newton, soft")
+# Strict from the start: many outliers that are larger than the measurements.
+STRICT = GaussNewton(
+    alpha_y=3.0,
+    width_medians=4.0,
+    power=1.0,
+    cut=4.0,
+    damping=10.0,
+    damping_misfit=10.0,
+    name="Gauss–Newton, strict",
+)
+# Slow and from a higher rank: hardly more measurements than degrees of freedom.
+PATIENT = GaussNewton(
+    width_medians=_NEVER,
+    power=1.0,
+    damping=10.0,
+    damping_decay=0.9,
+    damping_misfit=_NEVER,
+    extra_rank=3,
+    max_iterations=200,
+    name="Gauss–Newton, patient",
+)
+
+
+@dataclass(frozen=True)
+class Portfolio:
+    """Candidates with different ideas of what an outlier looks like.
+
+    No single rule wins everywhere, and a right answer shows itself; so each is tried until one is
+    certified or leaves only noise. The common case costs one candidate and nothing more.
+    """
+
+    quick: Solver[Any] = QUICK
+    soft: Solver[Any] = SOFT
+    strict: Solver[Any] = STRICT
+    patient: Solver[Any] = PATIENT
+
+    def candidates(self, problem: Problem) -> Iterator[Solver[Any]]:
+        """The solvers in the order to try them on this problem."""
+        scarce = problem.operator.measurements < _FEW * problem.degrees_of_freedom
+        order = (self.quick, self.soft, self.strict)
+        yield from (self.patient, *order) if scarce else (*order, self.patient)
