@@ -57,6 +57,25 @@ def test_conjugate_gradients_solve_the_damped_normal_equations(damping: float) -
     assert np.allclose(W, expected, atol=1e-9)
 
 
+def test_search_step_is_weighted_least_squares(small: Planted) -> None:
+    """A step of the search with soft weights, against the same problem solved densely."""
+    solver = GaussNewton(damping_misfit=1e-13)
+    problem = rr.Problem(as_operator(small.A), small.y, 2)
+    state = solver.start(problem, np.random.default_rng(0))
+    assert len(np.unique(state.weights)) > 100  # soft indeed
+    after = solver.step(problem, state)
+    left, right = state.point.left, state.point.right
+    columns = [np.einsum("iab,bk->iak", small.A, right), np.einsum("iab,ak->ibk", small.A, left)]
+    root = np.sqrt(state.weights)
+    J = root[:, None] * np.concatenate([part.reshape(400, -1) for part in columns], axis=1)
+    step = np.linalg.lstsq(J, root * np.where(root > 0, state.residual, 0), rcond=None)[0]
+    dU, dV = step[:40].reshape(20, 2), step[40:].reshape(15, 2)
+    u, s, vt = np.linalg.svd(state.U @ state.V.T + dU @ right.T + left @ dV.T)
+    expected = (u[:, :2] * s[:2]) @ vt[:2]
+    error = np.linalg.norm(after.U @ after.V.T - expected) / np.linalg.norm(expected)
+    assert error < 0.05  # the inner solve is inexact; squared weights would be off by far more
+
+
 def test_a_locked_step_is_gauss_newton_on_the_believed_measurements(small: Planted) -> None:
     """One undamped step solves the linearised least squares, written out densely."""
     solver = GaussNewton()
@@ -164,7 +183,7 @@ def test_auto_costs_one_candidate_when_the_first_succeeds(small: Planted) -> Non
     result = rr.recover(small.A, small.y, 2)
     assert result.status is rr.Status.RECOVERED
     assert [attempt.status for attempt in result.attempts] == [rr.Status.RECOVERED]
-    assert result.solver == result.attempts[0].solver == "Gauss–Newton, quick"
+    assert result.solver == result.attempts[0].solver == "Gauss–Newton"
 
 
 def test_auto_goes_on_until_a_candidate_is_certified() -> None:
@@ -174,6 +193,8 @@ def test_auto_goes_on_until_a_candidate_is_certified() -> None:
     assert len(result.attempts) > 1
     assert [attempt.status for attempt in result.attempts[:-1]].count(rr.Status.RECOVERED) == 0
     assert result.solver == result.attempts[-1].solver
+    assert "tried" in str(result)
+    assert str(result.attempts[0]) in str(result)
 
 
 def test_attempts_are_kept_with_the_result(small: Planted, tmp_path: Any) -> None:
@@ -188,7 +209,7 @@ def test_auto_never_certifies_garbage() -> None:
         y = np.random.default_rng(seed).standard_normal(90 + 20 * seed)
         result = rr.recover(planted.A, y, 2)
         assert not result.converged, result.attempts
-        assert len(result.attempts) == 4
+        assert len(result.attempts) == 3
 
 
 @pytest.mark.parametrize("outliers", [0.3, 0.45])
@@ -216,6 +237,7 @@ def test_time_limit_and_callback_reach_every_candidate() -> None:
     assert limited.seconds < 1
 
 
-def test_scarce_measurements_try_the_patient_candidate_first() -> None:
+def test_scarce_measurements_try_the_patient_candidate_before_the_strict() -> None:
     problem = rr.Problem(as_operator(plant(12, 10, 2, 50, rng=0).A), np.arange(1.0, 51.0), 2)
-    assert next(c.name for c in rr.Portfolio().candidates(problem)) == "Gauss–Newton, patient"
+    names = [candidate.name for candidate in rr.Portfolio().candidates(problem)]
+    assert names == ["Gauss–Newton", "Gauss–Newton, patient", "Gauss–Newton, strict"]

@@ -103,8 +103,8 @@ def recover(
     generator = as_generator(rng)
     attempts: list[Recovery] = []
     for candidate in chosen.candidates(problem) if isinstance(chosen, Portfolio) else (chosen,):
-        left = None if time_limit is None else time_limit - (time.perf_counter() - began)
-        outcome = drive(problem, candidate, generator, callback=callback, time_limit=left)
+        remaining = None if time_limit is None else began + time_limit - time.perf_counter()
+        outcome = drive(problem, candidate, generator, callback=callback, time_limit=remaining)
         attempts.append(_recovery(problem, candidate, outcome))
         if attempts[-1].status in _FINAL:
             break

@@ -149,6 +149,7 @@ class Recovery:
                 f"{self.iterations:,} iterations, {self.passes:,.6g} passes over the sensing data, "
                 f"{self.seconds:.2f} s",
             ),
+            *([("tried", "; ".join(map(str, self.attempts)))] if len(self.attempts) > 1 else []),
             ("next", self.status.advice),
         ]
 

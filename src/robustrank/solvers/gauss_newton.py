@@ -21,7 +21,7 @@ from robustrank.solvers.base import Solver, State
 from robustrank.solvers.least_squares import damped_least_squares
 from robustrank.solvers.retraction import Point, retract
 from robustrank.spectral import truncated_start
-from robustrank.trust import MedianTruncation, SoftTruncation, TrustRule, trusted
+from robustrank.trust import MedianTruncation, SoftTruncation, TrustRule
 
 # The search is over when the misfit or the last step is this small: what is left is to converge.
 _LOCKED_MISFIT = 1e-3
@@ -61,7 +61,7 @@ class GaussNewton(Solver[GaussNewtonState]):
     cut: float = 10.0  # medians beyond which nothing is believed during the search
     damping: float = 3.0  # at the first step, relative to the mean diagonal of JᵀJ
     damping_decay: float = 0.93
-    damping_misfit: float = 3.0  # at most this many squared misfits
+    damping_misfit: float = 1.0  # at most this many squared misfits
     extra_rank: int = 0  # columns above the rank to start with
     shrink_every: int = 8  # steps after which one of them is dropped
     max_iterations: int = 80
@@ -99,18 +99,18 @@ class GaussNewton(Solver[GaussNewtonState]):
         W = damped_least_squares(
             state.tangent,
             state.weights,
-            trusted(state.residual, state.weights),
+            state.residual,
             damping=self._damping(state, misfit) * float(total(state.weights)),
             tolerance=min(0.01, max(0.1 * misfit, 1e-12)),
         )
         iteration = state.iteration + 1
         rank = self._columns(problem, state, iteration)
         point = retract(state.point, W, rank)
-        size = float(frobenius_norm(state.point.values)) or 1.0
-        change = float(frobenius_norm(W)) / size
-        small = misfit < _LOCKED_MISFIT or change < _LOCKED_CHANGE
-        # Above the rank a small misfit says nothing: it may be bought with the extra columns.
-        locked = state.locked or (small and state.point.values.shape[0] == problem.rank)
+        change = float(frobenius_norm(W)) / (float(frobenius_norm(state.point.values)) or 1.0)
+        if state.point.values.shape[0] > problem.rank:
+            # Nothing is small yet: a misfit may be bought with the columns that are to go.
+            misfit, change = max(misfit, 1.0), max(change, 1.0)
+        locked = state.locked or misfit < _LOCKED_MISFIT or change < _LOCKED_CHANGE
         return self._observe(
             problem, point, state.width * self.narrowing, iteration, change, locked
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from robustrank.backend import Array, namespace
 from robustrank.operators import Tangent
+from robustrank.trust import trusted
 
 
 def damped_least_squares(
@@ -20,7 +21,7 @@ def damped_least_squares(
     is close to a multiple of the identity, so that few products are needed.
     """
     vdot = namespace(target).vecdot
-    right = tangent.adjoint(weights * target)
+    right = tangent.adjoint(trusted(target, weights))
 
     def normal(W: Array) -> Array:
         return tangent.gram(weights, W) + damping * W
