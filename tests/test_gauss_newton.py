@@ -187,7 +187,7 @@ def test_auto_costs_one_candidate_when_the_first_succeeds(small: Planted) -> Non
 
 
 def test_auto_goes_on_until_a_candidate_is_certified() -> None:
-    planted = plant(30, 24, 2, 450, outliers=0.35, outlier_model="constant", rng=4)
+    planted = plant(30, 24, 2, 450, outliers=0.42, outlier_model="constant", rng=4)
     result = rr.recover(planted.A, planted.y, 2)
     assert judge(result, planted).error < 1e-6
     assert len(result.attempts) > 1

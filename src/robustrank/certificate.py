@@ -16,6 +16,9 @@ _SMALL = 5e-7
 _ROUNDINGS = 1000
 # What is left unexplained is called noise only below this share of a typical measurement.
 _NOISE_LIMIT = 0.2
+# And only with this many spare measurements for each degree of freedom: with fewer, a wrong answer
+# that rejects what it cannot meet leaves as little.
+_NOISE_EVIDENCE = 0.2
 
 
 def explained_tolerance(problem: Problem) -> float:
@@ -42,14 +45,12 @@ def certify(problem: Problem, residual: Array, weights: Array) -> Certificate:
 def _noise_level(problem: Problem, residual: Array, believed: int) -> float:
     """The standard deviation behind believed residuals, relative to that of a typical measurement.
 
-    A fit with d free numbers swallows d of the N it is given, and every measurement that it was
-    free to reject swallows another: Σ residual² has N − d − (m − N) terms left.
+    A fit with d free numbers swallows d of the N it is given: Σ residual² has N − d terms left.
     """
-    sum_of_squares = float(frobenius_norm(residual)) ** 2
-    left_over = 2 * believed - problem.operator.measurements - problem.degrees_of_freedom
+    left_over = believed - problem.degrees_of_freedom
     if left_over <= 0:
         return math.inf
-    deviation = math.sqrt(sum_of_squares / left_over)
+    deviation = float(frobenius_norm(residual)) / math.sqrt(left_over)
     return deviation / (problem.scale / half_normal_quantile(0.5))
 
 
@@ -68,5 +69,6 @@ def conclude(ended: Status, certificate: Certificate) -> Status:
         return ended
     if certificate.needed > certificate.measurements:
         return Status.UNDERDETERMINED
-    consistent = certificate.believed >= certificate.needed and certificate.noise <= _NOISE_LIMIT
-    return Status.SETTLED if consistent else Status.UNEXPLAINED
+    enough = certificate.spare >= _NOISE_EVIDENCE * certificate.degrees_of_freedom
+    noise = certificate.noise <= _NOISE_LIMIT
+    return Status.SETTLED if enough and noise else Status.UNEXPLAINED

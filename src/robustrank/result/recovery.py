@@ -39,6 +39,16 @@ class Certificate:
         return max(self.degrees_of_freedom + coincidences, self.measurements // 2 + 1)
 
     @property
+    def spare(self) -> int:
+        """Measurements believed beyond those that fitting and choosing use up.
+
+        Fitting uses up as many as there are degrees of freedom, and every measurement that may be
+        rejected is another free choice.
+        """
+        rejected = self.measurements - self.believed
+        return self.believed - self.degrees_of_freedom - rejected
+
+    @property
     def holds(self) -> bool:
         """Whether the answer explains more than chance and more than half."""
         return self.explained >= self.needed
