@@ -4,12 +4,17 @@
 without numba two matrix products read the data twice. The products with the tangent map are
 compiled as well: the two that conjugate gradients need share one read of it, and the threads of a
 BLAS library would go on spinning after a call and take a core away from the kernel that follows.
+
+The kernels run in plain Python threads over blocks of rows. numba's own parallel loops would bring
+a threading layer that ends the process when it meets a fork or a second thread.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,13 +28,33 @@ _WORTH_COMPILING = 2**20
 
 @dataclass(frozen=True)
 class Kernels:
-    """The compiled loops. Each is compiled on its first call and kept on disk."""
+    """Compiled loops over a block of rows, each compiled on its first call and kept on disk."""
 
     fill: Callable[[Matrix, Matrix, Matrix, Matrix], None]
-    times: Callable[[Matrix, Matrix], Matrix]  # J x
-    left_times: Callable[[Matrix, Matrix, int], Matrix]  # wᵀ J, in so many pieces
-    gram: Callable[[Matrix, Matrix, Matrix, int], Matrix]  # Jᵀ diag(w) J x, in so many pieces
-    threads: int
+    dot: Callable[[Matrix, Matrix, Matrix], None]
+    gather: Callable[[Matrix, Matrix, Matrix], None]
+    normal: Callable[[Matrix, Matrix, Matrix, Matrix], None]
+
+    def tangent_rows(self, A: Matrix, U: Matrix, V: Matrix) -> Matrix:
+        """(A_i V)ᵀ beside (A_iᵀ U)ᵀ as (m, r, n1 + n2), in one read of A."""
+        rows = np.empty((len(A), U.shape[1], A.shape[1] + A.shape[2]), U.dtype)
+        Ut, Vt = np.ascontiguousarray(U.T), np.ascontiguousarray(V.T)
+        _in_blocks(len(A), lambda block: self.fill(A[block], Ut, Vt, rows[block]))
+        return rows
+
+    def times(self, J: Matrix, x: Matrix) -> Matrix:
+        """J x."""
+        result = np.empty(len(J), J.dtype)
+        _in_blocks(len(J), lambda block: self.dot(J[block], x, result[block]))
+        return result
+
+    def left_times(self, J: Matrix, w: Matrix) -> Matrix:
+        """wᵀ J."""
+        return _summed(J, lambda block, part: self.gather(J[block], w[block], part))
+
+    def gram(self, J: Matrix, w: Matrix, x: Matrix) -> Matrix:
+        """Jᵀ diag(w) J x, in one read of J."""
+        return _summed(J, lambda block, part: self.normal(J[block], w[block], x, part))
 
 
 def kernels_for(array: Any) -> Kernels | None:
@@ -41,14 +66,51 @@ def kernels_for(array: Any) -> Kernels | None:
 def tangent_rows(A: Matrix, U: Matrix, V: Matrix) -> tuple[Matrix, int]:
     """(A_i V)ᵀ beside (A_iᵀ U)ᵀ as (m, r, n1 + n2), and how often A was read for it."""
     kernels = kernels_for(A)
-    if kernels is None:
-        AV = np.matmul(A, V.astype(A.dtype, copy=False)).swapaxes(1, 2)
-        AtU = np.matmul(U.T.astype(A.dtype, copy=False), A)
-        return np.concatenate([AV, AtU], axis=2).astype(U.dtype, copy=False), 2
-    m, n1, n2 = A.shape
-    rows = np.empty((m, U.shape[1], n1 + n2), U.dtype)
-    kernels.fill(A, np.ascontiguousarray(U.T), np.ascontiguousarray(V.T), rows)
-    return rows, 1
+    if kernels is not None:
+        return kernels.tangent_rows(A, U, V), 1
+    AV = np.matmul(A, V.astype(A.dtype, copy=False)).swapaxes(1, 2)
+    AtU = np.matmul(U.T.astype(A.dtype, copy=False), A)
+    return np.concatenate([AV, AtU], axis=2).astype(U.dtype, copy=False), 2
+
+
+def _thread_count() -> int:
+    """As many threads as this process may use, or as OMP_NUM_THREADS says."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return int(asked) if asked.isdigit() and int(asked) > 0 else usable or 1
+
+
+@functools.cache
+def _pool(_process: int, threads: int) -> ThreadPoolExecutor:
+    """Threads belong to a process; a forked child gets its own."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="robustrank")
+
+
+def _in_blocks(rows: int, work: Callable[[slice], None]) -> None:
+    """Do the work on blocks of rows, one block a thread."""
+    threads = min(_thread_count(), rows)
+    blocks = [slice(k * rows // threads, (k + 1) * rows // threads) for k in range(threads)]
+    if threads == 1:
+        work(blocks[0])
+        return
+    others = [_pool(os.getpid(), threads).submit(work, block) for block in blocks[1:]]
+    work(blocks[0])
+    for other in others:
+        other.result()
+
+
+def _summed(J: Matrix, work: Callable[[slice, Matrix], None]) -> Matrix:
+    """The sum of what the work on each block of rows adds to a vector of its own."""
+    parts: dict[int, Matrix] = {}
+
+    def on_block(block: slice) -> None:
+        part = np.zeros(J.shape[1], J.dtype)
+        work(block, part)
+        parts[block.start] = part
+
+    _in_blocks(len(J), on_block)
+    # In order, so that the same input gives the same bits every time.
+    return functools.reduce(np.add, (parts[start] for start in sorted(parts)))
 
 
 @functools.cache
@@ -57,76 +119,63 @@ def _compile() -> Kernels | None:
         import numba
     except ImportError:
         return None
-    compiled = numba.njit(parallel=True, fastmath=True, cache=True)
-    fill, times, left_times, gram = (compiled(loop) for loop in _loops(numba.prange))
-    return Kernels(fill, times, left_times, gram, numba.get_num_threads())
+    compiled = numba.njit(nogil=True, fastmath=True, cache=True)
+    return Kernels(*(compiled(loop) for loop in (_fill, _dot, _gather, _normal)))
 
 
-def _loops(prange: Any) -> tuple[Callable[..., Any], ...]:
-    def fill(A: Any, Ut: Any, Vt: Any, rows: Any) -> None:
-        m, n1, n2 = A.shape
-        r = Ut.shape[0]
-        whole = n1 - n1 % 4
-        for i in prange(m):
-            rows[i, :, n1:] = 0.0
-            # Four lines of A_i at a time stay in the innermost cache for all r columns.
-            for a in range(0, whole, 4):
-                for k in range(r):
-                    v, back = Vt[k], rows[i, k, n1:]
-                    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-                    u0, u1, u2, u3 = Ut[k, a], Ut[k, a + 1], Ut[k, a + 2], Ut[k, a + 3]
-                    for b in range(n2):
-                        x0, x1, x2, x3 = A[i, a, b], A[i, a + 1, b], A[i, a + 2, b], A[i, a + 3, b]
-                        s0 += x0 * v[b]
-                        s1 += x1 * v[b]
-                        s2 += x2 * v[b]
-                        s3 += x3 * v[b]
-                        back[b] += x0 * u0 + x1 * u1 + x2 * u2 + x3 * u3
-                    rows[i, k, a] = s0
-                    rows[i, k, a + 1] = s1
-                    rows[i, k, a + 2] = s2
-                    rows[i, k, a + 3] = s3
-            for a in range(whole, n1):
-                for k in range(r):
-                    s0 = 0.0
-                    for b in range(n2):
-                        s0 += A[i, a, b] * Vt[k, b]
-                        rows[i, k, n1 + b] += A[i, a, b] * Ut[k, a]
-                    rows[i, k, a] = s0
+def _fill(A: Any, Ut: Any, Vt: Any, rows: Any) -> None:
+    m, n1, n2 = A.shape
+    r = Ut.shape[0]
+    whole = n1 - n1 % 4
+    for i in range(m):
+        rows[i, :, n1:] = 0.0
+        # Four lines of A_i at a time stay in the innermost cache for all r columns.
+        for a in range(0, whole, 4):
+            for k in range(r):
+                v, back = Vt[k], rows[i, k, n1:]
+                s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+                u0, u1, u2, u3 = Ut[k, a], Ut[k, a + 1], Ut[k, a + 2], Ut[k, a + 3]
+                for b in range(n2):
+                    x0, x1, x2, x3 = A[i, a, b], A[i, a + 1, b], A[i, a + 2, b], A[i, a + 3, b]
+                    s0 += x0 * v[b]
+                    s1 += x1 * v[b]
+                    s2 += x2 * v[b]
+                    s3 += x3 * v[b]
+                    back[b] += x0 * u0 + x1 * u1 + x2 * u2 + x3 * u3
+                rows[i, k, a] = s0
+                rows[i, k, a + 1] = s1
+                rows[i, k, a + 2] = s2
+                rows[i, k, a + 3] = s3
+        for a in range(whole, n1):
+            for k in range(r):
+                s0 = 0.0
+                for b in range(n2):
+                    s0 += A[i, a, b] * Vt[k, b]
+                    rows[i, k, n1 + b] += A[i, a, b] * Ut[k, a]
+                rows[i, k, a] = s0
 
-    def times(J: Any, x: Any) -> Any:
-        result = np.empty(J.shape[0], J.dtype)
-        for i in prange(J.shape[0]):
-            total = 0.0
-            for j in range(J.shape[1]):
-                total += J[i, j] * x[j]
-            result[i] = total
-        return result
 
-    def left_times(J: Any, w: Any, pieces: Any) -> Any:
-        rows, columns = J.shape
-        parts = np.zeros((pieces, columns), J.dtype)
-        for piece in prange(pieces):  # every thread sums rows of its own
-            part = parts[piece]
-            for i in range(piece * rows // pieces, (piece + 1) * rows // pieces):
-                row = J[i]
-                for j in range(columns):
-                    part[j] += w[i] * row[j]
-        return parts.sum(axis=0)
+def _dot(J: Any, x: Any, result: Any) -> None:
+    for i in range(J.shape[0]):
+        total = 0.0
+        for j in range(J.shape[1]):
+            total += J[i, j] * x[j]
+        result[i] = total
 
-    def gram(J: Any, w: Any, x: Any, pieces: Any) -> Any:
-        rows, columns = J.shape
-        parts = np.zeros((pieces, columns), J.dtype)
-        for piece in prange(pieces):
-            part = parts[piece]
-            for i in range(piece * rows // pieces, (piece + 1) * rows // pieces):
-                row = J[i]  # read from memory once, used twice
-                total = 0.0
-                for j in range(columns):
-                    total += row[j] * x[j]
-                total *= w[i]
-                for j in range(columns):
-                    part[j] += total * row[j]
-        return parts.sum(axis=0)
 
-    return fill, times, left_times, gram
+def _gather(J: Any, w: Any, part: Any) -> None:
+    for i in range(J.shape[0]):
+        row = J[i]
+        for j in range(J.shape[1]):
+            part[j] += w[i] * row[j]
+
+
+def _normal(J: Any, w: Any, x: Any, part: Any) -> None:
+    for i in range(J.shape[0]):
+        row = J[i]  # read from memory once, used twice
+        total = 0.0
+        for j in range(J.shape[1]):
+            total += row[j] * x[j]
+        total *= w[i]
+        for j in range(J.shape[1]):
+            part[j] += total * row[j]

@@ -33,7 +33,7 @@ class Tangent:
         xp = namespace(w)
         kernels = kernels_for(self.rows)
         flat = self._flat(xp)
-        sums = kernels.left_times(flat, w, kernels.threads) if kernels else w @ flat
+        sums = kernels.left_times(flat, w) if kernels else w @ flat
         return xp.matrix_transpose(xp.reshape(sums, self.rows.shape[1:]))
 
     def gram(self, weights: Array, W: Array) -> Array:
@@ -42,7 +42,7 @@ class Tangent:
         if kernels is None:
             return self.adjoint(weights * self.apply(W))
         x = np.ascontiguousarray(W.T).ravel()
-        sums = kernels.gram(self._flat(np), weights, x, kernels.threads)
+        sums = kernels.gram(self._flat(np), weights, x)
         return sums.reshape(self.rows.shape[1:]).T
 
     def _flat(self, xp: Array) -> Array:
