@@ -19,7 +19,7 @@ import robustrank as rr
 from robustrank.report import render_report, write_report
 from robustrank.report.histogram import bins_for, residuals
 from robustrank.report.words import certificate_sentence, number, solver_labels, verdict
-from robustrank.result import Check, History
+from robustrank.result import Attempt, Check, History, Status
 
 PLANTED = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, rng=1)
 RECOVERY = rr.recover(PLANTED.A, PLANTED.y, 2, solver="median-tgd")
@@ -317,3 +317,11 @@ def test_numbers_as_people_write_them(value: float, text: str) -> None:
 def test_equal_solver_names_are_numbered() -> None:
     labels = solver_labels([RECOVERY, VANILLA, RECOVERY])
     assert labels == ["median-TGD (1)", "vanilla-GD", "median-TGD (2)"]
+
+
+def test_candidates_that_were_tried_are_named() -> None:
+    first = Attempt("first <candidate>", Status.UNEXPLAINED, 3, 0.5, 60, 1.0)
+    second = Attempt("second", Status.RECOVERED, 380, 1e-15, 7, 0.1)
+    page = render_report(replace(RECOVERY, attempts=(first, second)))
+    assert "first &lt;candidate&gt;: unexplained (60 iterations); second: recovered" in page
+    assert "Tried in turn" not in render_report(replace(RECOVERY, attempts=(second,)))

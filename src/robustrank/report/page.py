@@ -54,8 +54,16 @@ def _verdict(recovery: Recovery) -> str:
         f"<p>{escape(certificate_sentence(recovery.certificate))}</p>"
         f"{_meter(recovery.certificate)}"
         f'<p class="advice"><strong>Next.</strong> {escape(recovery.status.advice)}</p>'
-        "</div></section>"
+        f"{_attempts(recovery)}</div></section>"
     )
+
+
+def _attempts(recovery: Recovery) -> str:
+    """What each candidate came to, where more than one was tried."""
+    if len(recovery.attempts) < 2:
+        return ""
+    tried = "; ".join(str(attempt) for attempt in recovery.attempts)
+    return f"<p><strong>Tried in turn.</strong> {escape(tried)}.</p>"
 
 
 def _meter(certificate: Certificate) -> str:
