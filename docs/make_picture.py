@@ -45,9 +45,9 @@ def main() -> None:
     target = truth[0] @ truth[1].T
     A, y = corrupted_measurements(target)
     robust = rr.recover(A, y, RANK)
-    naive = rr.recover(A, y, RANK, solver=rr.VanillaGD(max_iterations=robust.iterations))
+    naive = rr.recover(A, y, RANK, solver=rr.VanillaGD(max_iterations=500))
     panels = [(f"planted: {N1} × {N2}, rank {RANK}", target)]
-    for result, name in ((robust, robust.solver), (naive, naive.solver)):
+    for result, name in ((robust, "robustrank"), (naive, "gradient descent")):
         error = rr.metrics.normalised_error((result.left, result.right), truth)
         panels.append((f"{name}: error {error:.0e}", result.matrix))
     figure = Figure(figsize=(10, 2.7), layout="constrained")
