@@ -99,20 +99,22 @@ def probe(code: str, *arguments: object) -> float:
     return float(done.stdout)
 
 
-def memory_in_ram(dtype: str) -> Row:
+def memory_in_ram(solver: str, dtype: str) -> Row:
     """Peak memory of ``recover`` on an array, relative to that array."""
     code = """
-        n1, n2, rank, m = map(int, sys.argv[2:])
-        small = plant(8, 6, 1, 100, rng=0)
+        n1, n2, rank, m = map(int, sys.argv[3:])
+        small = plant(60, 50, 1, 500, dtype=sys.argv[1], rng=0)
         rr.recover(small.A, small.y, 1)  # libraries are loaded and their buffers allocated
+        del small
         empty = status("VmRSS")
         p = plant(n1, n2, rank, m, outliers=0.05, dtype=sys.argv[1], rng=1)
         forget_peak()
-        rr.recover(p.A, p.y, rank, solver=rr.MedianTGD(max_iterations=20))
+        limit = 20 if sys.argv[2] == "median-tgd" else None
+        rr.recover(p.A, p.y, rank, solver=sys.argv[2], callback=lambda q: q.iteration == limit)
         print((status("VmHWM") - empty) / p.A.nbytes)
     """
-    measured = probe(code, dtype, N1, N2, RANK, M)
-    return Row(f"peak memory of recover / sensing array, {dtype}", measured, 1.10, "×")
+    measured = probe(code, dtype, solver, N1, N2, RANK, M)
+    return Row(f"peak memory / sensing array, {solver}, {dtype}", measured, 1.10, "×")
 
 
 def memory_mapped(gigabytes: float) -> Row:
@@ -155,8 +157,10 @@ def optional_libraries() -> Row:
 BENCHMARKS: list[tuple[Callable[..., Row], tuple[Any, ...]]] = [
     (iteration_ratio, ("float32",)),
     (iteration_ratio, ("float64",)),
-    (memory_in_ram, ("float32",)),
-    (memory_in_ram, ("float64",)),
+    (memory_in_ram, ("median-tgd", "float32")),
+    (memory_in_ram, ("median-tgd", "float64")),
+    (memory_in_ram, ("auto", "float32")),
+    (memory_in_ram, ("auto", "float64")),
     (memory_mapped, (0.5,)),
     (memory_mapped, (2.0,)),
     (import_time, ()),

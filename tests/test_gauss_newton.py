@@ -9,7 +9,7 @@ import pytest
 
 import robustrank as rr
 from robustrank.metrics import judge
-from robustrank.operators import Tangent, as_operator
+from robustrank.operators import StreamedOperator, Tangent, as_operator
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import GaussNewton
 from robustrank.solvers.least_squares import damped_least_squares
@@ -241,3 +241,13 @@ def test_scarce_measurements_try_the_patient_candidate_before_the_strict() -> No
     problem = rr.Problem(as_operator(plant(12, 10, 2, 50, rng=0).A), np.arange(1.0, 51.0), 2)
     names = [candidate.name for candidate in rr.Portfolio().candidates(problem)]
     assert names == ["Gauss–Newton", "Gauss–Newton, patient", "Gauss–Newton, strict"]
+
+
+@pytest.mark.parametrize(("m", "name"), [(1000, "Gauss–Newton"), (60_000, "median-TGD")])
+def test_a_file_larger_than_memory_is_left_to_the_method_that_stores_nothing(
+    m: int, name: str, tmp_path: Any
+) -> None:
+    A = np.lib.format.open_memmap(tmp_path / "A.npy", mode="w+", dtype="f4", shape=(m, 150, 120))
+    operator = StreamedOperator(A, (150, 120))  # a sparse file: 4 GB that take no room
+    problem = rr.Problem(operator, np.arange(1.0, m + 1, dtype="f4"), 3)
+    assert next(rr.Portfolio().candidates(problem)).name == name

@@ -59,6 +59,11 @@ class Operator(ABC):
     def gain(self) -> float:
         """The typical size of a sensing entry: A*(A(M)) is about m · gain² · M."""
 
+    @property
+    @abstractmethod
+    def in_memory(self) -> bool:
+        """Whether the sensing data is held in memory, rather than read from a file."""
+
     @abstractmethod
     def asarray(self, values: Any) -> Array:
         """``values`` as an array of the sensing data's library, on its device."""

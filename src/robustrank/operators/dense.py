@@ -47,6 +47,10 @@ class DenseOperator(Operator):
     def passes(self) -> float:
         return self._counter.rows_read / self.measurements
 
+    @property
+    def in_memory(self) -> bool:
+        return True
+
     def asarray(self, values: Any) -> Array:
         return self._xp.asarray(values)
 

@@ -58,6 +58,10 @@ class StreamedOperator(Operator):
     def passes(self) -> float:
         return self._counter.rows_read / self.measurements
 
+    @property
+    def in_memory(self) -> bool:
+        return not isinstance(self._sensing, np.memmap)
+
     def asarray(self, values: Any) -> Array:
         return np.asarray(values)
 

@@ -39,6 +39,10 @@ class TransposedOperator(Operator):
     def passes(self) -> float:
         return self.inner.passes
 
+    @property
+    def in_memory(self) -> bool:
+        return self.inner.in_memory
+
     def asarray(self, values: Any) -> Array:
         return self.inner.asarray(values)
 

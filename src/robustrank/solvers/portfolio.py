@@ -6,14 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from robustrank.backend import namespace
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver
 from robustrank.solvers.gauss_newton import GaussNewton
+from robustrank.solvers.gradient import MedianTGD
 
 # With fewer measurements than this many degrees of freedom the patient candidate goes before the
 # strict one, which would only bend a wrong answer to most of them.
 _FEW = 1.5
 _NEVER = 1e9
+# Gauss–Newton keeps a tangent map that grows with the number of measurements. Where the sensing
+# data is a file, because it would not fit, the map must not take its place in memory.
+_FILE_BUDGET = 128 * 2**20
 
 # Lenient at first, then stricter and stricter: most problems, in ten to thirty steps.
 SOFT = GaussNewton(max_iterations=60, name="Gauss–Newton")
@@ -54,6 +59,15 @@ class Portfolio:
 
     def candidates(self, problem: Problem) -> Iterator[Solver[Any]]:
         """The solvers in the order to try them on this problem."""
+        if not problem.operator.in_memory and _tangent_bytes(problem) > _FILE_BUDGET:
+            yield MedianTGD()
+            return
         scarce = problem.operator.measurements < _FEW * problem.degrees_of_freedom
         yield self.soft
         yield from (self.patient, self.strict) if scarce else (self.strict, self.patient)
+
+
+def _tangent_bytes(problem: Problem) -> int:
+    n1, n2 = problem.operator.matrix_shape
+    width = namespace(problem.y).finfo(problem.y.dtype).bits // 8
+    return int(problem.operator.measurements * problem.rank * (n1 + n2) * width)
