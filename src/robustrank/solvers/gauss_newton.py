@@ -48,12 +48,14 @@ class GaussNewton(Solver[GaussNewtonState]):
     more than ``width_medians`` medians of the residuals: lenient while everything is far off,
     strict once the right answer shows. It damps the steps in proportion to the squared misfit,
     which is the size of what linearising leaves out. When it has locked on, plain Gauss–Newton on
-    the measurements within six medians converges quadratically, or to the noise.
+    the measurements within ``alpha_h`` medians converges quadratically, or to the noise.
     """
 
     check_every: ClassVar[int] = 1
     alpha_y: float = 4.0  # truncation of the spectral start
-    alpha_h: float = 6.0  # truncation once the search has locked on
+    # Once the search has locked on. Twice the paper's: near the limit a measurement that is left
+    # out is missed by twice what it is met by when kept, and would never be let in again.
+    alpha_h: float = 12.0
     width: float = 3.0
     narrowing: float = 0.97
     width_medians: float = 6.0
