@@ -17,6 +17,7 @@ import argparse
 import json
 import math
 import multiprocessing
+import subprocess
 import sys
 import time
 import warnings
@@ -209,8 +210,6 @@ print(ours, reached[0], result.passes)
 
 def speed(trials: int) -> list[dict[str, float]]:
     """Seconds of the default to rounding, of the paper's method to 1e-6, in one run, all cores."""
-    import subprocess
-
     environment = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
     rows = []
     for seed in range(FIRST_SEED, FIRST_SEED + trials):

@@ -85,7 +85,7 @@ class Units:
 
 
 def _power_of_two(size: float) -> float:
-    """The power of two nearest to a size, as a number that single precision can divide by."""
+    """The power of two nearest to a size; one where the size says nothing."""
     if not 0 < size < math.inf:
         return 1.0
     exponent = round(math.log2(size))

@@ -34,8 +34,7 @@ def check_operator(operator: Operator, rank: int = 2, seed: int = 0) -> Operator
     rank = min(rank, n1, n2)
 
     def draw(*shape: int) -> Array:
-        values = operator.asarray(rng.standard_normal(shape))
-        return operator.asarray(to_numpy(values).astype(_numpy_dtype(operator)))
+        return operator.asarray(rng.standard_normal(shape).astype(_numpy_dtype(operator)))
 
     U, V, V2, w = draw(n1, rank), draw(n2, rank), draw(n2, rank), draw(m)
     measured = operator.measure(U, V)

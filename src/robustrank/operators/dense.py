@@ -70,14 +70,8 @@ class DenseOperator(Operator):
         return leading_svd(G, rank, rng)
 
     def tangent(self, U: Array, V: Array) -> Tangent:
-        xp = self._xp
-        sensing = xp.reshape(self._flat, (self.measurements, *self._matrix_shape))
-        if isinstance(sensing, np.ndarray):
-            stored, reads = tangent_rows(sensing, U, V)
-        else:
-            AV = xp.matrix_transpose(xp.matmul(sensing, self._stored(V)))
-            AtU = xp.matmul(xp.matrix_transpose(self._stored(U)), sensing)
-            stored, reads = xp.astype(xp.concat([AV, AtU], axis=2), U.dtype, copy=False), 2
+        sensing = self._xp.reshape(self._flat, (self.measurements, *self._matrix_shape))
+        stored, reads = tangent_rows(sensing, U, V)
         self._counter.add(reads * self.measurements)
         return Tangent(stored)
 

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from robustrank.backend import Array, namespace
+
 Matrix = np.ndarray[Any, Any]
 
 # Below this many entries compiling, or even loading the compiler, costs more than it saves.
@@ -63,14 +65,16 @@ def kernels_for(array: Any) -> Kernels | None:
     return _compile() if worth else None
 
 
-def tangent_rows(A: Matrix, U: Matrix, V: Matrix) -> tuple[Matrix, int]:
+def tangent_rows(A: Array, U: Array, V: Array) -> tuple[Array, int]:
     """(A_i V)ᵀ beside (A_iᵀ U)ᵀ as (m, r, n1 + n2), and how often A was read for it."""
     kernels = kernels_for(A)
     if kernels is not None:
         return kernels.tangent_rows(A, U, V), 1
-    AV = np.matmul(A, V.astype(A.dtype, copy=False)).swapaxes(1, 2)
-    AtU = np.matmul(U.T.astype(A.dtype, copy=False), A)
-    return np.concatenate([AV, AtU], axis=2).astype(U.dtype, copy=False), 2
+    xp = namespace(A)
+    stored_U, stored_V = (xp.astype(factor, A.dtype, copy=False) for factor in (U, V))
+    AV = xp.matrix_transpose(xp.matmul(A, stored_V))
+    AtU = xp.matmul(xp.matrix_transpose(stored_U), A)
+    return xp.astype(xp.concat([AV, AtU], axis=2), U.dtype, copy=False), 2
 
 
 def _thread_count() -> int:

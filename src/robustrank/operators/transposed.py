@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from robustrank.backend import Array, namespace
-from robustrank.operators.base import Operator
 from robustrank.operators.tangent import Tangent
+from robustrank.operators.wrapper import Wrapper
 
 
 @dataclass(frozen=True)
-class TransposedOperator(Operator):
+class TransposedOperator(Wrapper):
     """Swaps the roles of the two factors of another operator; costs nothing."""
-
-    inner: Operator
-
-    @property
-    def measurements(self) -> int:
-        return self.inner.measurements
 
     @property
     def matrix_shape(self) -> tuple[int, int]:
@@ -28,23 +21,8 @@ class TransposedOperator(Operator):
         return n1, n2
 
     @property
-    def dtype(self) -> Any:
-        return self.inner.dtype
-
-    @property
     def gain(self) -> float:
         return self.inner.gain
-
-    @property
-    def passes(self) -> float:
-        return self.inner.passes
-
-    @property
-    def in_memory(self) -> bool:
-        return self.inner.in_memory
-
-    def asarray(self, values: Any) -> Array:
-        return self.inner.asarray(values)
 
     def measure(self, U: Array, V: Array) -> Array:
         return self.inner.measure(V, U)
