@@ -11,6 +11,8 @@ import numpy as np
 from robustrank.backend import Array, frobenius_norm, to_numpy
 from robustrank.operators.tangent import Tangent
 
+Factors = tuple[Array, Array]  # (U, V), for U Vᵀ
+
 
 class PassCounter:
     """Counts how many sensing rows were read; shared by an operator and the subsets taken of it."""
@@ -78,9 +80,9 @@ class Operator(ABC):
 
     @abstractmethod
     def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator
+        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
     ) -> tuple[Array, Array, Array]:
-        """The leading singular triplets (left, values, right) of A*(w)."""
+        """The leading singular triplets (left, values, right) of A*(w), or of A*(w) + U Vᵀ."""
 
     @abstractmethod
     def tangent(self, U: Array, V: Array) -> Tangent:

@@ -16,7 +16,7 @@ class OperatorCheck:
 
     dot: float  # <A(U Vᵀ), w> against <U, A*(w) V> and against <V, A*(w)ᵀ U>
     linearity: float  # A(U [aV1 + bV2]ᵀ) against a A(U V1ᵀ) + b A(U V2ᵀ)
-    svd: float  # the leading triplets of A*(w) against its products with them
+    svd: float  # the leading triplets of A*(w) + U Vᵀ against its products with them
     tangent: float  # A(dU Vᵀ + U dVᵀ) against the tangent map, and that against its adjoint
     subset: float  # A restricted to some rows against the same entries of A
     tolerance: float
@@ -46,8 +46,9 @@ def check_operator(operator: Operator, rank: int = 2, seed: int = 0) -> Operator
     expected = 2.0 * measured - 3.0 * operator.measure(U, V2)
     linearity = _norm(combined - expected) / _norm(expected)
 
-    left, values, right = operator.leading_svd(w, rank, rng)
+    left, values, right = operator.leading_svd(w, rank, rng, plus=(U, V))
     G_right, Gt_left = operator.backproject(w, left, right)
+    G_right, Gt_left = G_right + U @ (V.T @ right), Gt_left + V @ (U.T @ left)
     svd = max(_norm(G_right - left * values), _norm(Gt_left - right * values)) / _norm(values)
 
     half = slice(0, (m + 1) // 2)

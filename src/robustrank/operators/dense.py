@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, leading_svd, namespace
-from robustrank.operators.base import Operator, PassCounter, sampled_gain
+from robustrank.operators.base import Factors, Operator, PassCounter, sampled_gain
 from robustrank.operators.fused import tangent_rows
 from robustrank.operators.tangent import Tangent
 
@@ -64,9 +64,11 @@ class DenseOperator(Operator):
         return G @ V, self._xp.matrix_transpose(G) @ U
 
     def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator
+        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
     ) -> tuple[Array, Array, Array]:
         G = self._xp.astype(self._adjoint(w), w.dtype, copy=False)
+        if plus is not None:
+            G = G + plus[0] @ self._xp.matrix_transpose(plus[1])
         return leading_svd(G, rank, rng)
 
     def tangent(self, U: Array, V: Array) -> Tangent:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robustrank.backend import Array
+from robustrank.operators.base import Factors
 from robustrank.operators.tangent import Tangent
 from robustrank.operators.wrapper import Wrapper
 
@@ -32,9 +33,9 @@ class ScaledOperator(Wrapper):
         return self.inner.backproject(w * self.factor, U, V)
 
     def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator
+        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
     ) -> tuple[Array, Array, Array]:
-        return self.inner.leading_svd(w * self.factor, rank, rng)
+        return self.inner.leading_svd(w * self.factor, rank, rng, plus)
 
     def tangent(self, U: Array, V: Array) -> Tangent:
         return Tangent(self.factor * self.inner.tangent(U, V).rows)

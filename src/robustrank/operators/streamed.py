@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, leading_svd
-from robustrank.operators.base import Operator, PassCounter
+from robustrank.operators.base import Factors, Operator, PassCounter
 from robustrank.operators.blocks import BLOCK_BYTES, BlockReader
 from robustrank.operators.fused import tangent_rows
 from robustrank.operators.tangent import Tangent
@@ -75,9 +75,12 @@ class StreamedOperator(Operator):
         return G @ V, G.T @ U
 
     def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator
+        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
     ) -> tuple[Array, Array, Array]:
-        return leading_svd(self._adjoint(w).astype(w.dtype, copy=False), rank, rng)
+        G = self._adjoint(w).astype(w.dtype, copy=False)
+        if plus is not None:
+            G = G + plus[0] @ plus[1].T
+        return leading_svd(G, rank, rng)
 
     def tangent(self, U: Array, V: Array) -> Tangent:
         self._counter.add(self.measurements)

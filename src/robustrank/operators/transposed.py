@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robustrank.backend import Array, namespace
+from robustrank.operators.base import Factors
 from robustrank.operators.tangent import Tangent
 from robustrank.operators.wrapper import Wrapper
 
@@ -32,9 +33,10 @@ class TransposedOperator(Wrapper):
         return GV, GtU
 
     def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator
+        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
     ) -> tuple[Array, Array, Array]:
-        right, values, left = self.inner.leading_svd(w, rank, rng)
+        swapped = None if plus is None else (plus[1], plus[0])
+        right, values, left = self.inner.leading_svd(w, rank, rng, swapped)
         return left, values, right
 
     def tangent(self, U: Array, V: Array) -> Tangent:

@@ -4,6 +4,7 @@ from robustrank.solvers.base import Solver, State, observe
 from robustrank.solvers.drive import Callback, Outcome, Progress, drive
 from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
 from robustrank.solvers.gradient import GradientState, MedianTGD, VanillaGD
+from robustrank.solvers.message_passing import MessagePassing, MessageState
 from robustrank.solvers.portfolio import Portfolio
 
 __all__ = [
@@ -12,6 +13,8 @@ __all__ = [
     "GaussNewtonState",
     "GradientState",
     "MedianTGD",
+    "MessagePassing",
+    "MessageState",
     "Outcome",
     "Portfolio",
     "Progress",

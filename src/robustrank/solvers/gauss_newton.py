@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -94,7 +93,11 @@ class GaussNewton(Solver[GaussNewtonState]):
         root = xp.sqrt(xp.sum(U0**2, axis=0))  # the columns are orthogonal, of length √σ
         safe = xp.where(root > 0, root, xp.ones_like(root))
         point = Point(U0 / safe, root**2, V0 / safe)
-        return self._observe(problem, point, self.width * problem.scale, 0, math.inf, locked=False)
+        return self.begin(problem, point, problem.scale)
+
+    def begin(self, problem: Problem, point: Point, error: float) -> GaussNewtonState:
+        """The state before the first step from a point whose measurements are off by ``error``."""
+        return self._observe(problem, point, self.width * error, 0, 1.0, locked=False)
 
     def step(self, problem: Problem, state: GaussNewtonState) -> GaussNewtonState:
         misfit, total = float(state.median) / problem.scale, namespace(state.weights).sum

@@ -1,0 +1,183 @@
+"""Approximate message passing: a way to the answer that knows how far off it still is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from robustrank.backend import (
+    Array,
+    as_generator,
+    check_count,
+    check_positive,
+    frobenius_norm,
+    lower_median,
+    namespace,
+)
+from robustrank.problem import Problem
+from robustrank.solvers.base import Solver, State
+from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
+from robustrank.solvers.mixture import Mixture
+from robustrank.solvers.retraction import Point
+from robustrank.solvers.shrinkage import shrink
+from robustrank.trust import TrustRule
+
+_LEAST_PRECISION = 0.05
+_LEARNING_STEPS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The estimate that was nearest, by its own account."""
+
+    point: Point
+    error: float
+    iteration: int
+
+
+@dataclass(frozen=True, eq=False)
+class MessageState(State):
+    """Beside the state, the predictions to compare with y and the best that was seen."""
+
+    point: Point
+    predicted: Array  # of each y_i, by an estimate that has in effect not seen it
+    mixture: Mixture
+    iteration: int
+    best: Best
+
+
+@dataclass(frozen=True)
+class MessagePassing(Solver[MessageState | GaussNewtonState]):
+    """Approximate message passing until the answer is near, then Gauss–Newton.
+
+    A fit is too close to the measurements it was made from, outliers included, so its residuals
+    say little about which to believe. Message passing takes out of every prediction what the
+    measurement itself put in; what is left differs from y by the error of the estimate, and a
+    mixture of right, flipped and garbage measurements tells them apart. The estimate in turn is
+    the best guess at a low-rank matrix seen in white noise of known size. This holds for sensing
+    entries that are independent, or nearly; where they are not it may go astray, and the error it
+    believes in then stops falling.
+    """
+
+    check_every: ClassVar[int] = 1
+    near: float = 0.25  # hand over when the error is below this share of the matrix
+    patience: int = 25  # or when this many steps did not lower it
+    max_steps: int = 120  # or after this many
+    finish: GaussNewton = field(default_factory=GaussNewton)
+    max_iterations: int = 200
+    tolerance: float = 1e-6
+    name: str = "message passing"
+
+    def __post_init__(self) -> None:
+        check_positive(near=self.near)
+        check_count(
+            patience=self.patience, max_steps=self.max_steps, max_iterations=self.max_iterations
+        )
+
+    @property
+    def trust(self) -> TrustRule:
+        return self.finish.trust
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> MessageState:
+        xp = namespace(problem.y)
+        n1, n2 = problem.operator.matrix_shape
+        dtype = problem.y.dtype
+        zero = Point(
+            xp.eye(n1, problem.rank, dtype=dtype),
+            xp.zeros(problem.rank, dtype=dtype),
+            xp.eye(n2, problem.rank, dtype=dtype),
+        )
+        mixture = Mixture.of(problem.y, problem.scale)
+        best = Best(zero, math.inf, 0)
+        return self._state(problem, zero, xp.zeros_like(problem.y), 0.0, mixture, 0, best, math.inf)
+
+    def step(
+        self, problem: Problem, state: MessageState | GaussNewtonState
+    ) -> MessageState | GaussNewtonState:
+        if isinstance(state, GaussNewtonState):
+            return self.finish.step(problem, state)
+        if self._is_over(state):
+            return self.finish.begin(problem, state.best.point, state.best.error)
+        xp = namespace(state.U)
+        m, gain = problem.operator.measurements, problem.operator.gain
+        belief = state.mixture.believe(state.predicted)
+        least = xp.full_like(belief.precision, _LEAST_PRECISION)
+        message = belief.correction / xp.where(belief.precision > least, belief.precision, least)
+        left, values, right = problem.operator.leading_svd(
+            message / (m * gain**2),
+            problem.rank,
+            as_generator(state.iteration),
+            plus=(state.U, state.V),
+        )
+        noise = xp.sqrt(xp.mean(message**2) / m) / gain
+        shrunk = shrink(values, noise, problem.operator.matrix_shape)
+        point = Point(left, shrunk.values, right)
+        moved = _distance(point, state.point)
+        return self._state(
+            problem,
+            point,
+            message,
+            shrunk.divergence / m,
+            state.mixture,
+            state.iteration + 1,
+            state.best,
+            moved / (float(frobenius_norm(shrunk.values)) or 1.0),
+        )
+
+    def _is_over(self, state: MessageState) -> bool:
+        return (
+            state.best.error < self.near * state.mixture.typical
+            or state.iteration - state.best.iteration >= self.patience
+            or state.iteration >= self.max_steps
+        )
+
+    def _state(
+        self,
+        problem: Problem,
+        point: Point,
+        message: Array,
+        feedback: Array | float,
+        mixture: Mixture,
+        iteration: int,
+        best: Best,
+        change: float,
+    ) -> MessageState:
+        """The state at a point: one pass over the sensing data."""
+        xp = namespace(message)
+        U = point.left * point.values
+        measured = problem.operator.measure(U, point.right)
+        predicted = measured - feedback * message
+        for _ in range(_LEARNING_STEPS):
+            mixture = mixture.learnt(predicted)
+        error = float(mixture.error)
+        if error < 0.99 * best.error:
+            best = Best(point, error, iteration)
+        residual = problem.y - measured
+        right = mixture.believe(predicted).right
+        return MessageState(
+            U,
+            point.right,
+            residual,
+            lower_median(xp.abs(residual)),
+            xp.astype(right > 0.5, residual.dtype),
+            change,
+            point,
+            predicted,
+            mixture,
+            iteration,
+            best,
+        )
+
+
+def _distance(one: Point, other: Point) -> float:
+    """The Frobenius norm of the difference of two low-rank matrices, without forming them."""
+    xp = namespace(one.left)
+    overlap = xp.sum(
+        (xp.matrix_transpose(one.left * one.values) @ other.left)
+        * (xp.matrix_transpose(one.right) @ (other.right * other.values))
+    )
+    squares = xp.sum(one.values**2) + xp.sum(other.values**2) - 2 * overlap
+    return math.sqrt(max(float(squares), 0.0))
