@@ -12,6 +12,7 @@ from robustrank.metrics import judge
 from robustrank.operators import StreamedOperator, Tangent, as_operator
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import GaussNewton
+from robustrank.solvers.gauss_newton import Phase
 from robustrank.solvers.least_squares import damped_least_squares
 from robustrank.solvers.retraction import Point, retract
 
@@ -76,12 +77,12 @@ def test_search_step_is_weighted_least_squares(small: Planted) -> None:
     assert error < 0.05  # the inner solve is inexact; squared weights would be off by far more
 
 
-def test_a_locked_step_is_gauss_newton_on_the_believed_measurements(small: Planted) -> None:
+def test_a_settling_step_is_gauss_newton_on_the_believed_measurements(small: Planted) -> None:
     """One undamped step solves the linearised least squares, written out densely."""
     solver = GaussNewton()
     problem = rr.Problem(as_operator(small.A), small.y, 2)
     state = solver.start(problem, np.random.default_rng(0))
-    while not state.locked:
+    while state.phase < Phase.SETTLING:
         before, state = state, solver.step(problem, state)
     previous, state = state, solver.step(problem, state)
     assert before.iteration == previous.iteration - 1
@@ -209,7 +210,7 @@ def test_auto_never_certifies_garbage() -> None:
         y = np.random.default_rng(seed).standard_normal(90 + 20 * seed)
         result = rr.recover(planted.A, y, 2)
         assert not result.converged, result.attempts
-        assert len(result.attempts) == 3
+        assert len(result.attempts) == 4
 
 
 @pytest.mark.parametrize("outliers", [0.3, 0.45])
@@ -237,10 +238,34 @@ def test_time_limit_and_callback_reach_every_candidate() -> None:
     assert limited.seconds < 1
 
 
-def test_scarce_measurements_try_the_patient_candidate_before_the_strict() -> None:
+def test_candidates_run_from_the_cheapest_to_the_most_patient() -> None:
     problem = rr.Problem(as_operator(plant(12, 10, 2, 50, rng=0).A), np.arange(1.0, 51.0), 2)
     names = [candidate.name for candidate in rr.Portfolio().candidates(problem)]
-    assert names == ["Gauss–Newton", "Gauss–Newton, patient", "Gauss–Newton, strict"]
+    assert names == [
+        "Gauss–Newton",
+        "message passing",
+        "Gauss–Newton, strict",
+        "Gauss–Newton, patient",
+    ]
+
+
+def test_what_looks_like_a_measurement_is_left_to_message_passing() -> None:
+    planted = plant(60, 50, 3, 680, outliers=0.2, outlier_model="flip", rng=15)
+    result = rr.recover(planted.A, planted.y, 3)
+    assert result.status is rr.Status.RECOVERED
+    assert result.solver == "message passing"
+    assert [attempt.status for attempt in result.attempts][-1] is rr.Status.RECOVERED
+    assert judge(result, planted).error < 1e-9
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_rank_given_too_large_comes_back_as_it_is(dtype: str) -> None:
+    planted = plant(40, 30, 2, 700, outliers=0.05, rng=16)
+    result = rr.recover(planted.A.astype(dtype), planted.y.astype(dtype), 4)
+    assert result.status is rr.Status.RECOVERED
+    assert result.rank == 2
+    assert result.left.dtype == dtype
+    assert judge(result, planted).error < (1e-9 if dtype == "float64" else 1e-5)
 
 
 @pytest.mark.parametrize(("m", "name"), [(1000, "Gauss–Newton"), (60_000, "median-TGD")])

@@ -21,6 +21,7 @@ PUBLIC_NAMES = [
     "KeepAll",
     "MedianTGD",
     "MedianTruncation",
+    "MessagePassing",
     "Portfolio",
     "Problem",
     "Progress",

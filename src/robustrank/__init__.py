@@ -11,7 +11,14 @@ from robustrank import metrics, operators, simulate, theory
 from robustrank.problem import Problem, UndersampledWarning
 from robustrank.recover import Interrupted, recover
 from robustrank.result import Certificate, Recovery, Status, load
-from robustrank.solvers import GaussNewton, MedianTGD, Portfolio, Progress, VanillaGD
+from robustrank.solvers import (
+    GaussNewton,
+    MedianTGD,
+    MessagePassing,
+    Portfolio,
+    Progress,
+    VanillaGD,
+)
 from robustrank.trust import KeepAll, MedianTruncation
 
 __version__ = "0.1.0"
@@ -23,6 +30,7 @@ __all__ = [
     "KeepAll",
     "MedianTGD",
     "MedianTruncation",
+    "MessagePassing",
     "Portfolio",
     "Problem",
     "Progress",

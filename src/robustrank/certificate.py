@@ -16,9 +16,9 @@ _SMALL = 5e-7
 _ROUNDINGS = 1000
 # What is left unexplained is called noise only below this share of a typical measurement.
 _NOISE_LIMIT = 0.2
-# And only with this many spare measurements for each degree of freedom: with fewer, a wrong answer
-# that rejects what it cannot meet leaves as little.
-_NOISE_EVIDENCE = 0.2
+# And only with evidence beyond chance, growing with the freedom to fit: near the limit a wrong
+# answer that rejects what it cannot meet leaves little as well.
+_EVIDENCE, _EVIDENCE_PER_DEGREE = 20.0, 0.25
 
 
 def explained_tolerance(problem: Problem) -> float:
@@ -69,6 +69,6 @@ def conclude(ended: Status, certificate: Certificate) -> Status:
         return ended
     if certificate.needed > certificate.measurements:
         return Status.UNDERDETERMINED
-    enough = certificate.spare >= _NOISE_EVIDENCE * certificate.degrees_of_freedom
+    beyond_chance = _EVIDENCE + _EVIDENCE_PER_DEGREE * certificate.degrees_of_freedom
     noise = certificate.noise <= _NOISE_LIMIT
-    return Status.SETTLED if enough and noise else Status.UNEXPLAINED
+    return Status.SETTLED if noise and certificate.evidence >= beyond_chance else Status.UNEXPLAINED

@@ -8,15 +8,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from robustrank.backend import Seed, as_generator, check_positive, namespace
-from robustrank.certificate import certify, conclude, explained
+from robustrank.backend import Array, Seed, as_generator, check_positive, namespace
+from robustrank.certificate import certify, conclude, explained, explained_tolerance
 from robustrank.operators import Operator, as_operator
 from robustrank.problem import Problem
-from robustrank.result import Attempt, Recovery, Status
+from robustrank.result import Attempt, Recovery, Status, singular_values
 from robustrank.solvers import (
     Callback,
     GaussNewton,
     MedianTGD,
+    MessagePassing,
     Outcome,
     Portfolio,
     Solver,
@@ -27,6 +28,7 @@ from robustrank.solvers import (
 SOLVERS: dict[str, Callable[[], Solver[Any] | Portfolio]] = {
     "auto": Portfolio,
     "gauss-newton": GaussNewton,
+    "message-passing": MessagePassing,
     "median-tgd": MedianTGD,
     "vanilla-gd": VanillaGD,
 }
@@ -64,13 +66,13 @@ def recover(
     y
         The m measurements. Any of them may be wrong by any amount, infinity included.
     rank
-        The rank of M.
+        The rank of M, or more: an answer that proves itself comes with the rank it has.
     shape
         (n1, n2), needed only where A is two-dimensional.
     solver
-        ``"auto"`` (several forms of Gauss–Newton until an answer proves itself),
-        ``"gauss-newton"``, ``"median-tgd"`` (the paper's), ``"vanilla-gd"``, or a solver such as
-        ``MedianTGD(alpha_h=5, step_size=0.3)``.
+        ``"auto"`` (Gauss–Newton and message passing, in several forms, until an answer proves
+        itself), ``"gauss-newton"``, ``"message-passing"``, ``"median-tgd"`` (the paper's),
+        ``"vanilla-gd"``, or a solver such as ``MedianTGD(alpha_h=5, step_size=0.3)``.
     callback
         Called with a ``Progress`` every few iterations; return True to stop.
     time_limit
@@ -119,6 +121,9 @@ def recover(
     return recovery
 
 
+# Singular values below this share of what counts as explained come of a rank given too large.
+_EMPTY = 0.01
+
 # There is no point in another candidate: the answer is good, or the user or the clock said stop.
 _FINAL = {
     Status.RECOVERED,
@@ -166,10 +171,13 @@ def _recovery(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recove
     residual = state.residual * units.measurement
     believed = solver.trust.weights(namespace(residual).abs(state.residual), state.median)
     certificate = certify(problem, residual, believed)
+    left, right = state.U * root, state.V * root
+    if certificate.holds:
+        left, right = _of_its_rank(left, right, _EMPTY * explained_tolerance(problem))
     cutoff = solver.trust.cutoff(float(state.median))
     return Recovery(
-        left=state.U * root,
-        right=state.V * root,
+        left=left,
+        right=right,
         outliers=(believed == 0) & ~explained(problem, residual),
         status=conclude(outcome.ended, certificate),
         certificate=certificate,
@@ -181,3 +189,17 @@ def _recovery(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recove
         passes=outcome.history.checks[-1].passes if outcome.history.checks else 0.0,
         seconds=outcome.history.checks[-1].seconds if outcome.history.checks else 0.0,
     )
+
+
+def _of_its_rank(left: Array, right: Array, negligible: float) -> tuple[Array, Array]:
+    """Factors of the same matrix without the columns it has no use for."""
+    values = singular_values(left, right)
+    rank = int((values > negligible * values[0]).sum())
+    if rank == left.shape[1]:
+        return left, right
+    xp = namespace(left)
+    left_q, left_r = xp.linalg.qr(left)
+    right_q, right_r = xp.linalg.qr(right)
+    u, s, vt = xp.linalg.svd(left_r @ xp.matrix_transpose(right_r), full_matrices=False)
+    root = xp.sqrt(s[:rank])
+    return left_q @ (u[:, :rank] * root), right_q @ (xp.matrix_transpose(vt[:rank, :]) * root)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +86,7 @@ def _solve(data: MeasuredData, given: dict[str, Any]) -> Recovery:
 def _limited(solver: Any, given: dict[str, Any]) -> Any:
     """The solver, or every candidate of a portfolio, with the limits that were given."""
     if isinstance(solver, Portfolio):
-        names = [field.name for field in fields(solver)]
-        return Portfolio(**{name: _limited(getattr(solver, name), given) for name in names})
+        return Portfolio(tuple(_limited(candidate, given) for candidate in solver.solvers))
     limits = {name: given[name] for name in ("max_iterations", "tolerance")}
     return replace(solver, **{name: limit for name, limit in limits.items() if limit is not None})
 

@@ -39,14 +39,23 @@ class Certificate:
         return max(self.degrees_of_freedom + coincidences, self.measurements // 2 + 1)
 
     @property
-    def spare(self) -> int:
-        """Measurements believed beyond those that fitting and choosing use up.
+    def evidence(self) -> float:
+        """How many powers of e less likely such a fit is by chance than in truth, with noise.
 
-        Fitting uses up as many as there are degrees of freedom, and every measurement that may be
-        rejected is another free choice.
+        Each believed measurement that fitting has not used up is met to within the noise, where
+        chance would leave a typical measurement; against this stands the freedom to choose which
+        measurements to reject.
         """
+        left_over = self.believed - self.degrees_of_freedom
+        if left_over <= 0 or not 0 <= self.noise < math.inf:
+            return -math.inf
         rejected = self.measurements - self.believed
-        return self.believed - self.degrees_of_freedom - rejected
+        choices = (
+            math.lgamma(self.measurements + 1)
+            - math.lgamma(self.believed + 1)
+            - math.lgamma(rejected + 1)
+        )
+        return -left_over * math.log(max(self.noise, 1e-300)) - choices
 
     @property
     def holds(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import ClassVar
 
 import numpy as np
@@ -22,9 +23,19 @@ from robustrank.solvers.retraction import Point, retract
 from robustrank.spectral import truncated_start
 from robustrank.trust import MedianTruncation, SoftTruncation, TrustRule
 
-# The search is over when the misfit or the last step is this small: what is left is to converge.
-_LOCKED_MISFIT = 1e-3
-_LOCKED_CHANGE = 1e-3
+
+class Phase(IntEnum):
+    """Where the search stands; it never goes back."""
+
+    SEARCHING = 0
+    LOCKED = 1  # the answer is near: no more damping
+    SETTLING = 2  # it is found: least squares on what the trust rule believes
+
+
+# The answer is near when the misfit or the last step is this small, and found when a step is.
+_NEAR_MISFIT = 1e-3
+_NEAR_CHANGE = 1e-3
+_FOUND_CHANGE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +46,7 @@ class GaussNewtonState(State):
     tangent: Tangent
     width: float  # of the soft truncation
     iteration: int
-    locked: bool  # the search is over
+    phase: Phase
 
 
 @dataclass(frozen=True)
@@ -46,14 +57,15 @@ class GaussNewton(Solver[GaussNewtonState]):
     starts at ``width`` typical measurements, shrinks by ``narrowing`` with every step and is never
     more than ``width_medians`` medians of the residuals: lenient while everything is far off,
     strict once the right answer shows. It damps the steps in proportion to the squared misfit,
-    which is the size of what linearising leaves out. When it has locked on, plain Gauss–Newton on
-    the measurements within ``alpha_h`` medians converges quadratically, or to the noise.
+    which is the size of what linearising leaves out. Near the answer there is no more damping, and
+    it converges quadratically; what noise then leaves is settled by least squares on the
+    measurements within ``alpha_h`` medians.
     """
 
     check_every: ClassVar[int] = 1
     alpha_y: float = 4.0  # truncation of the spectral start
-    # Once the search has locked on. Twice the paper's: near the limit a measurement that is left
-    # out is missed by twice what it is met by when kept, and would never be let in again.
+    # Once the answer is found. Twice the paper's: near the limit a measurement that is left out is
+    # missed by twice what it is met by when kept, and would never be let in again.
     alpha_h: float = 12.0
     width: float = 3.0
     narrowing: float = 0.97
@@ -97,7 +109,7 @@ class GaussNewton(Solver[GaussNewtonState]):
 
     def begin(self, problem: Problem, point: Point, error: float) -> GaussNewtonState:
         """The state before the first step from a point whose measurements are off by ``error``."""
-        return self._observe(problem, point, self.width * error, 0, 1.0, locked=False)
+        return self._observe(problem, point, self.width * error, 0, 1.0, Phase.SEARCHING)
 
     def step(self, problem: Problem, state: GaussNewtonState) -> GaussNewtonState:
         misfit, total = float(state.median) / problem.scale, namespace(state.weights).sum
@@ -115,20 +127,22 @@ class GaussNewton(Solver[GaussNewtonState]):
         if state.point.values.shape[0] > problem.rank:
             # Nothing is small yet: a misfit may be bought with the columns that are to go.
             misfit, change = max(misfit, 1.0), max(change, 1.0)
-        locked = state.locked or misfit < _LOCKED_MISFIT or change < _LOCKED_CHANGE
-        return self._observe(
-            problem, point, state.width * self.narrowing, iteration, change, locked
-        )
+        phase = state.phase
+        if phase is Phase.LOCKED and change < _FOUND_CHANGE:
+            phase = Phase.SETTLING
+        if phase is Phase.SEARCHING and (misfit < _NEAR_MISFIT or change < _NEAR_CHANGE):
+            phase = Phase.LOCKED
+        return self._observe(problem, point, state.width * self.narrowing, iteration, change, phase)
 
     def _damping(self, state: GaussNewtonState, misfit: float) -> float:
         """Relative to the mean diagonal of JᵀWJ, which is about Σ w_i."""
-        if state.locked:
+        if state.phase >= Phase.LOCKED:
             return 1e-14
         scheduled = self.damping * self.damping_decay**state.iteration
         return max(min(scheduled, self.damping_misfit * misfit**2), 1e-14)
 
     def _columns(self, problem: Problem, state: GaussNewtonState, iteration: int) -> int:
-        if state.locked:
+        if state.phase >= Phase.LOCKED:
             return problem.rank
         left = self.extra_rank - iteration // self.shrink_every
         return min(problem.rank + max(left, 0), int(state.point.values.shape[0]))
@@ -140,7 +154,7 @@ class GaussNewton(Solver[GaussNewtonState]):
         width: float,
         iteration: int,
         change: float,
-        locked: bool,
+        phase: Phase,
     ) -> GaussNewtonState:
         """The state at a point: one pass over the sensing data, which yields the tangent too."""
         xp = namespace(point.left)
@@ -152,7 +166,8 @@ class GaussNewton(Solver[GaussNewtonState]):
         median = lower_median(magnitudes)
         width = min(width, self.width_medians * float(median))
         soft = SoftTruncation(max(width, 1e-300), self.power, self.cut)
-        weights = (self.trust if locked else soft).weights(magnitudes, median)
+        rule = self.trust if phase is Phase.SETTLING else soft
+        weights = rule.weights(magnitudes, median)
         return GaussNewtonState(
             U,
             point.right,
@@ -164,5 +179,5 @@ class GaussNewton(Solver[GaussNewtonState]):
             tangent,
             width,
             iteration,
-            locked,
+            phase,
         )

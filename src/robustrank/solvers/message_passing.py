@@ -63,7 +63,7 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
     """
 
     check_every: ClassVar[int] = 1
-    near: float = 0.25  # hand over when the error is below this share of the matrix
+    near: float = 0.25  # hand over when the error is below this share of the estimate
     patience: int = 25  # or when this many steps did not lower it
     max_steps: int = 120  # or after this many
     finish: GaussNewton = field(default_factory=GaussNewton)
@@ -99,7 +99,7 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
     ) -> MessageState | GaussNewtonState:
         if isinstance(state, GaussNewtonState):
             return self.finish.step(problem, state)
-        if self._is_over(state):
+        if self._is_over(problem, state):
             return self.finish.begin(problem, state.best.point, state.best.error)
         xp = namespace(state.U)
         m, gain = problem.operator.measurements, problem.operator.gain
@@ -127,9 +127,11 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
             moved / (float(frobenius_norm(shrunk.values)) or 1.0),
         )
 
-    def _is_over(self, state: MessageState) -> bool:
+    def _is_over(self, problem: Problem, state: MessageState) -> bool:
+        # The estimate is the better measure: many outliers make a median measurement look large.
+        size = problem.operator.gain * float(frobenius_norm(state.best.point.values))
         return (
-            state.best.error < self.near * state.mixture.typical
+            state.best.error < self.near * size
             or state.iteration - state.best.iteration >= self.patience
             or state.iteration >= self.max_steps
         )

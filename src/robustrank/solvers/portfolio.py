@@ -11,18 +11,19 @@ from robustrank.problem import Problem
 from robustrank.solvers.base import Solver
 from robustrank.solvers.gauss_newton import GaussNewton
 from robustrank.solvers.gradient import MedianTGD
+from robustrank.solvers.message_passing import MessagePassing
 
-# With fewer measurements than this many degrees of freedom the patient candidate goes before the
-# strict one, which would only bend a wrong answer to most of them.
-_FEW = 1.5
 _NEVER = 1e9
 # Gauss–Newton keeps a tangent map that grows with the number of measurements. Where the sensing
 # data is a file, because it would not fit, the map must not take its place in memory.
 _FILE_BUDGET = 128 * 2**20
 
-# Lenient at first, then stricter and stricter: most problems, in ten to thirty steps.
-SOFT = GaussNewton(max_iterations=60, name="Gauss–Newton")
-# Strict from the start: many outliers that are larger than the measurements.
+# Lenient at first, then stricter and stricter: most problems, in ten to twenty steps.
+SOFT = GaussNewton(max_iterations=25)
+# Hardly more measurements than degrees of freedom, or outliers that look like measurements, as long
+# as the sensing entries are about independent.
+MESSAGES = MessagePassing()
+# Where they are not. Strict from the start: many outliers that are larger than the measurements.
 STRICT = GaussNewton(
     alpha_y=3.0,
     width_medians=4.0,
@@ -32,7 +33,7 @@ STRICT = GaussNewton(
     damping_misfit=10.0,
     name="Gauss–Newton, strict",
 )
-# Slow and from a higher rank: hardly more measurements than degrees of freedom.
+# Slow and from a higher rank: few measurements.
 PATIENT = GaussNewton(
     width_medians=_NEVER,
     power=1.0,
@@ -53,18 +54,14 @@ class Portfolio:
     certified or leaves only noise. The common case costs one candidate and nothing more.
     """
 
-    soft: Solver[Any] = SOFT
-    strict: Solver[Any] = STRICT
-    patient: Solver[Any] = PATIENT
+    solvers: tuple[Solver[Any], ...] = (SOFT, MESSAGES, STRICT, PATIENT)
 
     def candidates(self, problem: Problem) -> Iterator[Solver[Any]]:
         """The solvers in the order to try them on this problem."""
         if not problem.operator.in_memory and _tangent_bytes(problem) > _FILE_BUDGET:
             yield MedianTGD()
             return
-        scarce = problem.operator.measurements < _FEW * problem.degrees_of_freedom
-        yield self.soft
-        yield from (self.patient, self.strict) if scarce else (self.strict, self.patient)
+        yield from self.solvers
 
 
 def _tangent_bytes(problem: Problem) -> int:
