@@ -12,7 +12,7 @@ from typing import Any
 
 import array_api_extra as xpx
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_namespace
+from array_api_compat import array_namespace, device, is_numpy_namespace, to_device
 
 # No static type describes "an array of any library that follows the standard".
 Array = Any
@@ -30,8 +30,19 @@ def namespace(*arrays: Array) -> Namespace:
 
 
 def to_numpy(array: Array) -> np.ndarray[Any, Any]:
-    """The same values as a NumPy array."""
-    return np.asarray(array)
+    """The same values as a NumPy array, brought to the host if need be."""
+    if isinstance(array, np.ndarray) or not hasattr(array, "device"):
+        return np.asarray(array)
+    return np.asarray(to_device(array, "cpu") if "cuda" in _device_name(array) else array)
+
+
+def like(array: Array) -> dict[str, Any]:
+    """Arguments for a creation function, for the array's precision and device."""
+    return {"dtype": array.dtype, "device": device(array)}
+
+
+def _device_name(array: Array) -> str:
+    return f"{type(array).__module__} {device(array)}".lower().replace("cupy", "cuda")
 
 
 def epsilon(array: Array) -> float:
@@ -119,7 +130,7 @@ def spectral_norm(tall: Array) -> Array:
     """The largest singular value of a thin matrix; NaN where it is not finite."""
     xp = namespace(tall)
     if not bool(xp.all(xp.isfinite(tall))):
-        return xp.asarray(xp.nan, dtype=tall.dtype)
+        return xp.asarray(xp.nan, **like(tall))
     return xp.max(xp.linalg.svdvals(tall))
 
 
@@ -131,7 +142,7 @@ def leading_svd(matrix: Array, rank: int, rng: np.random.Generator) -> tuple[Arr
     """
     xp = namespace(matrix)
     if not bool(xp.all(xp.isfinite(matrix))):
-        return tuple(xp.full(s, xp.nan, dtype=matrix.dtype) for s in _svd_shapes(matrix, rank))
+        return tuple(xp.full(s, xp.nan, **like(matrix)) for s in _svd_shapes(matrix, rank))
     if is_numpy_namespace(xp) and min(matrix.shape) > max(_DENSE_SVD_LIMIT, 8 * rank):
         from scipy.sparse.linalg import svds
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from robustrank.backend import Array, frobenius_norm, namespace, to_numpy
+from robustrank.backend import Array, frobenius_norm, like, namespace, to_numpy
 from robustrank.result import Recovery
 
 Factors = tuple[Array, Array]
@@ -60,7 +60,7 @@ def factor_distance(estimate: Factors, truth: Factors) -> float:
 def _pad(matrix: Array, width: int) -> Array:
     xp = namespace(matrix)
     missing = width - matrix.shape[1]
-    return xp.concat([matrix, xp.zeros((matrix.shape[0], missing), dtype=matrix.dtype)], axis=1)
+    return xp.concat([matrix, xp.zeros((matrix.shape[0], missing), **like(matrix))], axis=1)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, leading_svd, namespace
+from robustrank.backend import Array, leading_svd, like, namespace
 from robustrank.operators.base import Factors, Operator, PassCounter, sampled_gain
 from robustrank.operators.fused import tangent_rows
 from robustrank.operators.tangent import Tangent
@@ -52,7 +52,7 @@ class DenseOperator(Operator):
         return True
 
     def asarray(self, values: Any) -> Array:
-        return self._xp.asarray(values)
+        return self._xp.asarray(values, device=like(self._flat)["device"])
 
     def measure(self, U: Array, V: Array) -> Array:
         self._counter.add(self.measurements)

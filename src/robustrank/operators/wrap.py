@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from robustrank.backend import Array, namespace, refuse_masked, to_numpy
+from robustrank.backend import Array, like, namespace, refuse_masked, to_numpy
 from robustrank.operators.base import Operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.streamed import StreamedOperator
@@ -124,7 +124,7 @@ def _check_finite(operator: Operator, sensing: Array) -> None:
     """
     n1, n2 = operator.matrix_shape
     xp = np if isinstance(sensing, np.ndarray) else namespace(sensing)
-    ones = (xp.ones((n, 1), dtype=operator.dtype) for n in (n1, n2))
+    ones = (xp.ones((n, 1), **like(sensing) | {"dtype": operator.dtype}) for n in (n1, n2))
     with np.errstate(over="ignore", invalid="ignore"):
         suspects = np.flatnonzero(~np.isfinite(to_numpy(operator.measure(*ones))))
     for row in suspects.tolist():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robustrank.backend import Array, namespace
+from robustrank.backend import Array, like, namespace
 from robustrank.problem import Problem, Units
 from robustrank.result import Check, History, Status
 from robustrank.solvers.base import Solver, State, StateT
@@ -168,7 +168,6 @@ def _nothing(problem: Problem, solver: Solver[StateT]) -> State:
     """The state of the zero matrix, for a run that was never finite."""
     xp = namespace(problem.y)
     n1, n2 = problem.operator.matrix_shape
-    U = xp.zeros((n1, problem.rank), dtype=problem.y.dtype)
-    V = xp.zeros((n2, problem.rank), dtype=problem.y.dtype)
+    U, V = (xp.zeros((n, problem.rank), **like(problem.y)) for n in (n1, n2))
     weights = solver.trust.weights(xp.abs(problem.y), problem.scale)
-    return State(U, V, problem.y, xp.asarray(problem.scale), weights, math.inf)
+    return State(U, V, problem.y, xp.asarray(problem.scale, **like(problem.y)), weights, math.inf)

@@ -14,6 +14,7 @@ from robustrank.backend import (
     check_count,
     check_positive,
     frobenius_norm,
+    like,
     lower_median,
     namespace,
 )
@@ -84,11 +85,10 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
     def start(self, problem: Problem, rng: np.random.Generator) -> MessageState:
         xp = namespace(problem.y)
         n1, n2 = problem.operator.matrix_shape
-        dtype = problem.y.dtype
         zero = Point(
-            xp.eye(n1, problem.rank, dtype=dtype),
-            xp.zeros(problem.rank, dtype=dtype),
-            xp.eye(n2, problem.rank, dtype=dtype),
+            xp.eye(n1, problem.rank, **like(problem.y)),
+            xp.zeros(problem.rank, **like(problem.y)),
+            xp.eye(n2, problem.rank, **like(problem.y)),
         )
         mixture = Mixture.of(problem.y, problem.scale)
         best = Best(zero, math.inf, 0)

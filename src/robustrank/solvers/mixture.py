@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from robustrank.backend import Array, namespace
+from robustrank.backend import Array, like, namespace
 from robustrank.theory import half_normal_quantile
 
 # Garbage may have any distribution. It is a mixture of narrow normals on either side of zero,
@@ -49,15 +49,15 @@ class Mixture:
         # What lies beyond them all is garbage as well, infinity included.
         y = xp.clip(y, min=edges[0], max=edges[-1])
         pairs = list(pairwise(edges))
-        centres = xp.asarray([(low + high) / 2 for low, high in pairs], dtype=y.dtype)
-        widths = xp.asarray([(high - low) / 2 for low, high in pairs], dtype=y.dtype)
+        centres = xp.asarray([(low + high) / 2 for low, high in pairs], **like(y))
+        widths = xp.asarray([(high - low) / 2 for low, high in pairs], **like(y))
         shares = [1 - _GARBAGE - _FLIPPED, _FLIPPED, *[_GARBAGE / _SPOTS] * _SPOTS]
         return cls(
             y,
             typical,
             _normal(y[:, None] - centres, widths),
-            xp.asarray(shares, dtype=y.dtype),
-            xp.asarray(typical, dtype=y.dtype),
+            xp.asarray(shares, **like(y)),
+            xp.asarray(typical, **like(y)),
         )
 
     def learnt(self, predicted: Array) -> Mixture:

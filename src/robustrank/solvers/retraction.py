@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from robustrank.backend import Array, namespace
+from robustrank.backend import Array, like, namespace
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ def retract(point: Point, W: Array, rank: int) -> Point:
     left_q, left_r = xp.linalg.qr(xp.concat([point.left, W[:n1, :]], axis=1))
     right_q, right_r = xp.linalg.qr(xp.concat([point.right, W[n1:, :]], axis=1))
     # [left dU] · core · [right dV]ᵀ is the sum, with the core below.
-    identity, zero = xp.eye(r, dtype=W.dtype), xp.zeros((r, r), dtype=W.dtype)
+    identity, zero = xp.eye(r, **like(W)), xp.zeros((r, r), **like(W))
     upper = xp.concat([identity * point.values, identity], axis=1)
     core = xp.concat([upper, xp.concat([identity, zero], axis=1)], axis=0)
     u, values, vt = xp.linalg.svd(left_r @ core @ xp.matrix_transpose(right_r), full_matrices=False)
