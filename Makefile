@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: setup demo test check format bench bench-solvers picture lock clean
+.PHONY: setup demo test check format bench bench-solvers bench-certificates picture lock clean
 
 setup: $(READY)
 
@@ -48,6 +48,9 @@ bench: $(READY)
 # Hours with all solvers; resumable. See --trials, --solvers and --only.
 bench-solvers: $(READY)
 	@$(BIN)/python benchmarks/solvers.py
+
+bench-certificates: $(READY)
+	@$(BIN)/python benchmarks/certificates.py
 
 picture: $(READY)
 	$(BIN)/python docs/make_picture.py
