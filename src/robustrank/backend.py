@@ -12,7 +12,13 @@ from typing import Any
 
 import array_api_extra as xpx
 import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_namespace, to_device
+from array_api_compat import (
+    array_namespace,
+    device,
+    is_numpy_namespace,
+    is_torch_array,
+    to_device,
+)
 
 # No static type describes "an array of any library that follows the standard".
 Array = Any
@@ -109,6 +115,8 @@ def sample_quantile(values: Array, p: float) -> Array:
     if m == 0:
         raise ValueError("an empty sample has no quantile")
     k = quantile_index(m, p)
+    if is_torch_array(values):
+        return values.kthvalue(k + 1).values
     return xpx.partition(values, k, xp=namespace(values))[k]
 
 

@@ -28,14 +28,15 @@ class Phase(IntEnum):
     """Where the search stands; it never goes back."""
 
     SEARCHING = 0
-    LOCKED = 1  # the answer is near: no more damping
-    SETTLING = 2  # it is found: least squares on what the trust rule believes
+    CONVERGING = 1  # the misfit vanishes: no more damping
+    SETTLING = 2  # the steps do: least squares on what the trust rule believes
 
 
-# The answer is near when the misfit or the last step is this small, and found when a step is.
-_NEAR_MISFIT = 1e-3
-_NEAR_CHANGE = 1e-3
-_FOUND_CHANGE = 1e-4
+_SMALL_MISFIT = 1e-3
+_SMALL_CHANGE = 1e-3
+# Without noise so many steps are enough. With it, weights that follow the median would in the end
+# believe only what the answer happens to meet.
+_CONVERGING_STEPS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,7 @@ class GaussNewtonState(State):
     width: float  # of the soft truncation
     iteration: int
     phase: Phase
+    since: int  # the iteration at which it began
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class GaussNewton(Solver[GaussNewtonState]):
 
     def begin(self, problem: Problem, point: Point, error: float) -> GaussNewtonState:
         """The state before the first step from a point whose measurements are off by ``error``."""
-        return self._observe(problem, point, self.width * error, 0, 1.0, Phase.SEARCHING)
+        return self._observe(problem, point, self.width * error, 0, 1.0, Phase.SEARCHING, 0)
 
     def step(self, problem: Problem, state: GaussNewtonState) -> GaussNewtonState:
         misfit, total = float(state.median) / problem.scale, namespace(state.weights).sum
@@ -127,22 +129,20 @@ class GaussNewton(Solver[GaussNewtonState]):
         if state.point.values.shape[0] > problem.rank:
             # Nothing is small yet: a misfit may be bought with the columns that are to go.
             misfit, change = max(misfit, 1.0), max(change, 1.0)
-        phase = state.phase
-        if phase is Phase.LOCKED and change < _FOUND_CHANGE:
-            phase = Phase.SETTLING
-        if phase is Phase.SEARCHING and (misfit < _NEAR_MISFIT or change < _NEAR_CHANGE):
-            phase = Phase.LOCKED
-        return self._observe(problem, point, state.width * self.narrowing, iteration, change, phase)
+        phase = _next_phase(state, misfit, change)
+        since = state.since if phase is state.phase else iteration
+        width = state.width * self.narrowing
+        return self._observe(problem, point, width, iteration, change, phase, since)
 
     def _damping(self, state: GaussNewtonState, misfit: float) -> float:
         """Relative to the mean diagonal of JᵀWJ, which is about Σ w_i."""
-        if state.phase >= Phase.LOCKED:
+        if state.phase > Phase.SEARCHING:
             return 1e-14
         scheduled = self.damping * self.damping_decay**state.iteration
         return max(min(scheduled, self.damping_misfit * misfit**2), 1e-14)
 
     def _columns(self, problem: Problem, state: GaussNewtonState, iteration: int) -> int:
-        if state.phase >= Phase.LOCKED:
+        if state.phase > Phase.SEARCHING:
             return problem.rank
         left = self.extra_rank - iteration // self.shrink_every
         return min(problem.rank + max(left, 0), int(state.point.values.shape[0]))
@@ -155,6 +155,7 @@ class GaussNewton(Solver[GaussNewtonState]):
         iteration: int,
         change: float,
         phase: Phase,
+        since: int,
     ) -> GaussNewtonState:
         """The state at a point: one pass over the sensing data, which yields the tangent too."""
         xp = namespace(point.left)
@@ -180,4 +181,15 @@ class GaussNewton(Solver[GaussNewtonState]):
             width,
             iteration,
             phase,
+            since,
         )
+
+
+def _next_phase(state: GaussNewtonState, misfit: float, change: float) -> Phase:
+    if state.phase is Phase.SEARCHING and misfit < _SMALL_MISFIT:
+        return Phase.CONVERGING
+    if state.phase is Phase.SEARCHING and change < _SMALL_CHANGE:
+        return Phase.SETTLING
+    if state.phase is Phase.CONVERGING and state.iteration >= state.since + _CONVERGING_STEPS:
+        return Phase.SETTLING
+    return state.phase

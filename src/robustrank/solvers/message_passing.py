@@ -65,10 +65,10 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
 
     check_every: ClassVar[int] = 1
     near: float = 0.25  # hand over when the error is below this share of the estimate
-    patience: int = 25  # or when this many steps did not lower it
-    max_steps: int = 120  # or after this many
+    patience: int = 50  # or when this many steps did not lower it
+    max_steps: int = 200  # or after this many
     finish: GaussNewton = field(default_factory=GaussNewton)
-    max_iterations: int = 200
+    max_iterations: int = 280
     tolerance: float = 1e-6
     name: str = "message passing"
 
@@ -155,7 +155,7 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
         for _ in range(_LEARNING_STEPS):
             mixture = mixture.learnt(predicted)
         error = float(mixture.error)
-        if error < 0.99 * best.error:
+        if error < 0.999 * best.error:
             best = Best(point, error, iteration)
         residual = problem.y - measured
         right = mixture.believe(predicted).right
