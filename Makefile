@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: setup demo test check format bench bench-solvers bench-certificates picture lock clean
+.PHONY: setup demo test test-gpu check format bench bench-solvers bench-certificates figures picture lock clean
 
 setup: $(READY)
 
@@ -30,6 +30,10 @@ demo: $(READY)
 # One BLAS thread in each of two processes: two in each would fight over the cores.
 test: $(READY)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
+
+# The same tests on a CUDA device: PyTorch, JAX and CuPy, whichever are installed.
+test-gpu: $(READY)
+	$(BIN)/python -m pytest -m gpu
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -51,6 +55,9 @@ bench-solvers: $(READY)
 
 bench-certificates: $(READY)
 	@$(BIN)/python benchmarks/certificates.py
+
+figures: $(READY)
+	$(BIN)/python docs/make_figures.py
 
 picture: $(READY)
 	$(BIN)/python docs/make_picture.py

@@ -39,19 +39,6 @@ def test_recovers_matrix_and_outliers(small: Planted) -> None:
     assert np.allclose(result.residual, small.y - np.einsum("ijk,jk->i", small.A, result.matrix))
 
 
-ACCURACY = {"float32": 1e-4, "float64": 1e-7}
-
-
-def test_every_backend_and_precision(xp: Any, dtype: str, small: Planted) -> None:
-    A, y = xp.asarray(small.A.astype(dtype)), xp.asarray(small.y.astype(dtype))
-    result = rr.recover(A, y, 2)
-    assert result.status is rr.Status.RECOVERED
-    assert error_of(result, small) < ACCURACY[dtype]
-    for part in (result.left, result.right, result.matrix, result.residual):
-        assert type(part) is type(A)
-        assert part.dtype == A.dtype
-
-
 def test_single_precision_sensing_data_with_double_measurements(small: Planted) -> None:
     result = rr.recover(small.A.astype("float32"), small.y, 2)
     assert result.left.dtype == np.float64

@@ -156,7 +156,7 @@ class Recovery:
         return [
             ("status", str(self.status)),
             ("explained", str(self.certificate)),
-            ("outliers", f"{flagged:,} not believed ({flagged / len(self.residual):.1%})"),
+            ("outliers", f"{flagged:,} not believed ({flagged / self.certificate.measurements:.1%})"),
             (
                 "misfit",
                 f"{self.certificate.misfit:.2e} of a typical measurement, "

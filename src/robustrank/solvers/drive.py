@@ -119,8 +119,9 @@ class _Watch:
         self._scale = problem.scale
         self._began = time.perf_counter()
         self._passes_before = problem.operator.passes
-        # Below its own rounding unit a precision cannot tell progress from noise.
-        self._tolerance = max(solver.tolerance, problem.epsilon / 4) if solver.tolerance else 0.0
+        # Below this a precision cannot tell progress from noise.
+        least = solver.rounding * problem.epsilon
+        self._tolerance = max(solver.tolerance, least) if solver.tolerance else 0.0
         self._largest_change = 0.0
 
     def seconds(self) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from robustrank.backend import (
     check_count,
     check_positive,
+    epsilon,
     frobenius_norm,
     lower_median,
     namespace,
@@ -65,6 +66,7 @@ class GaussNewton(Solver[GaussNewtonState]):
     """
 
     check_every: ClassVar[int] = 1
+    rounding: ClassVar[float] = 64.0
     alpha_y: float = 4.0  # truncation of the spectral start
     # Once the answer is found. Twice the paper's: near the limit a measurement that is left out is
     # missed by twice what it is met by when kept, and would never be let in again.
@@ -120,7 +122,7 @@ class GaussNewton(Solver[GaussNewtonState]):
             state.weights,
             state.residual,
             damping=self._damping(state, misfit) * float(total(state.weights)),
-            tolerance=min(0.01, max(0.1 * misfit, 1e-12)),
+            tolerance=min(0.01, max(0.1 * misfit, 1e-12, 16 * epsilon(state.residual))),
         )
         iteration = state.iteration + 1
         rank = self._columns(problem, state, iteration)
@@ -136,10 +138,12 @@ class GaussNewton(Solver[GaussNewtonState]):
 
     def _damping(self, state: GaussNewtonState, misfit: float) -> float:
         """Relative to the mean diagonal of JᵀWJ, which is about Σ w_i."""
+        # Never less than rounding: moving both factors at once without moving X costs nothing.
+        least = 16 * epsilon(state.residual)
         if state.phase > Phase.SEARCHING:
-            return 1e-14
+            return least
         scheduled = self.damping * self.damping_decay**state.iteration
-        return max(min(scheduled, self.damping_misfit * misfit**2), 1e-14)
+        return max(min(scheduled, self.damping_misfit * misfit**2), least)
 
     def _columns(self, problem: Problem, state: GaussNewtonState, iteration: int) -> int:
         if state.phase > Phase.SEARCHING:

@@ -60,6 +60,7 @@ class MedianTGD(Solver[GradientState]):
     """
 
     check_every: ClassVar[int] = 10
+    rounding: ClassVar[float] = 0.25
     alpha_y: float = 12.0
     alpha_h: float = 6.0
     step_size: float = 0.4
@@ -113,6 +114,7 @@ class VanillaGD(Solver[GradientState]):
     """
 
     check_every: ClassVar[int] = 10
+    rounding: ClassVar[float] = 0.25
     step_size: float = 0.4
     balance: float = 0.25
     max_iterations: int = 10_000

@@ -1,0 +1,93 @@
+"""One source, every array library: the same answers on NumPy, PyTorch, JAX, CuPy, CPU and card."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import robustrank as rr
+from robustrank.backend import like, to_numpy
+from robustrank.metrics import judge
+from robustrank.operators import (
+    Operator,
+    ScaledOperator,
+    TransposedOperator,
+    as_operator,
+    check_operator,
+)
+from robustrank.simulate import Planted, plant
+from robustrank.trust import KeepAll, MedianTruncation, SoftTruncation, TrustRule
+
+SOLVERS: dict[str, Any] = {
+    "auto": "auto",
+    "gauss-newton": "gauss-newton",
+    "message-passing": "message-passing",
+    "median-tgd": rr.MedianTGD(max_iterations=300),
+}
+ERROR = {"float32": 1e-5, "float64": 1e-10}
+OPERATORS = {
+    "dense": lambda A: as_operator(A),
+    "transposed": lambda A: TransposedOperator(as_operator(A)),
+    "scaled": lambda A: ScaledOperator(as_operator(A), 0.3),
+    "rows": lambda A: as_operator(A).rows(slice(2, 30)),
+}
+RULES = [MedianTruncation(3.0), KeepAll(), SoftTruncation(1.5, 2.0, 4.0)]
+
+
+def cast(xp: Any, planted: Planted, dtype: str) -> tuple[Any, Any]:
+    return xp.asarray(planted.A.astype(dtype)), xp.asarray(planted.y.astype(dtype))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_solver_gives_the_same_answer_everywhere(
+    xp: Any, dtype: str, solver: str, small: Planted
+) -> None:
+    A, y = cast(xp, small, dtype)
+    result = rr.recover(A, y, 2, solver=SOLVERS[solver], rng=0)
+    expected = rr.recover(*cast(np, small, dtype), 2, solver=SOLVERS[solver], rng=0)
+    assert result.status is expected.status
+    assert abs(result.iterations - expected.iterations) <= (10 if solver == "median-tgd" else 1)
+    assert np.array_equal(to_numpy(result.outliers), expected.outliers)
+    if solver != "median-tgd":
+        assert judge(result, small).error < ERROR[dtype]
+    difference = np.linalg.norm(to_numpy(result.matrix) - expected.matrix)
+    assert difference < 1e3 * ERROR[dtype] * np.linalg.norm(expected.matrix)
+    for part in (result.left, result.right, result.matrix, result.residual):
+        assert type(part) is type(A)
+        assert like(part) == like(A)
+
+
+def test_hard_outliers_are_told_everywhere(xp: Any, dtype: str) -> None:
+    planted = plant(30, 24, 2, 330, outliers=0.2, outlier_model="flip", rng=3)
+    result = rr.recover(*cast(xp, planted, dtype), 2, solver="message-passing")
+    assert result.status is rr.Status.RECOVERED
+    assert judge(result, planted).error < ERROR[dtype]
+
+
+@pytest.mark.parametrize("kind", OPERATORS)
+def test_every_operator_keeps_its_contract_everywhere(xp: Any, dtype: str, kind: str) -> None:
+    A = xp.asarray(plant(9, 7, 2, 40, rng=1).A.astype(dtype))
+    operator: Operator = OPERATORS[kind](A)
+    assert check_operator(operator).passed
+    assert like(
+        operator.measure(*(operator.asarray(np.ones((n, 1), dtype)) for n in operator.matrix_shape))
+    ) == like(A)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: type(rule).__name__)
+def test_every_trust_rule_weighs_alike_everywhere(xp: Any, dtype: str, rule: TrustRule) -> None:
+    sizes = np.abs(np.random.default_rng(2).standard_cauchy(50)).astype(dtype)
+    values = xp.asarray(sizes)
+    weights = rule.weights(values, xp.asarray(np.asarray(1.0, dtype)))
+    assert like(weights) == like(values)
+    expected = rule.weights(sizes, np.asarray(1.0, dtype))
+    assert np.allclose(to_numpy(weights), expected, rtol=1e-5)
+
+
+def test_results_are_saved_from_every_library(xp: Any, small: Planted, tmp_path: Any) -> None:
+    result = rr.recover(*cast(xp, small, "float64"), 2)
+    result.save(tmp_path / "answer.npz")
+    assert np.array_equal(rr.load(tmp_path / "answer.npz").left, to_numpy(result.left))
+    assert "recovered" in repr(result)
