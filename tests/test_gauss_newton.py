@@ -261,6 +261,43 @@ def test_a_rank_given_too_large_comes_back_as_it_is(dtype: str) -> None:
     assert judge(result, planted).error < (1e-9 if dtype == "float64" else 1e-5)
 
 
+def test_what_an_earlier_candidate_found_survives_the_time_limit() -> None:
+    planted = plant(30, 24, 2, 450, outliers=0.1, rng=5)
+    stopped_early = GaussNewton(max_iterations=4)
+    endless = rr.MedianTGD(max_iterations=10**7, tolerance=0)
+    hopeless = plant(30, 24, 2, 450, rng=6).y  # of another matrix
+    y = np.where(np.arange(450) % 2 == 0, planted.y, hopeless)
+    alone = rr.recover(planted.A, y, 2, solver=stopped_early)
+    result = rr.recover(
+        planted.A, y, 2, solver=rr.Portfolio((stopped_early, endless)), time_limit=0.3
+    )
+    assert result.status is rr.Status.TIME_LIMIT
+    assert len(result.attempts) == 2
+    assert result.certificate.misfit <= alone.certificate.misfit
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_small_whole_numbers_are_solved_exactly(dtype: str) -> None:
+    rng = np.random.default_rng(7)
+    A = rng.integers(-2, 3, (200, 12, 10)).astype(dtype)
+    M = np.outer(rng.integers(1, 3, 12), rng.integers(-2, 0, 10)).astype(dtype)
+    y = np.einsum("ijk,jk->i", A, M)
+    result = rr.recover(A, y, 1)
+    assert result.status is rr.Status.RECOVERED
+    assert np.allclose(result.matrix, M, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "sensing", "measured"), [("f4", 1e-20, 1e15), ("f8", 1e-20, 1e280)]
+)
+def test_the_rank_is_told_at_every_scale(dtype: str, sensing: float, measured: float) -> None:
+    planted = plant(20, 15, 2, 400, outliers=0.05, rng=17)
+    A, y = (planted.A * sensing).astype(dtype), (planted.y * measured).astype(dtype)
+    result = rr.recover(A, y, 4)
+    assert result.status is rr.Status.RECOVERED
+    assert result.rank == 2
+
+
 @pytest.mark.parametrize(("m", "name"), [(1000, "Gauss–Newton"), (60_000, "median-TGD")])
 def test_a_file_larger_than_memory_is_left_to_the_method_that_stores_nothing(
     m: int, name: str, tmp_path: Any

@@ -175,14 +175,54 @@ def test_recovers_from_outliers_of_every_kind(model: str, share: float) -> None:
     assert judge(result, planted).error < 1e-9
 
 
-def test_hands_over_what_was_best_when_it_gets_no_further() -> None:
-    """Half of the measurements of another matrix: there is nothing to find, and it says so."""
+def steps(problem: Problem, solver: MessagePassing) -> list[MessageState]:
+    """The states of message passing until it hands over."""
+    state: MessageState | GaussNewtonState = solver.start(problem, np.random.default_rng(0))
+    seen = []
+    while isinstance(state, MessageState):
+        seen.append(state)
+        state = solver.step(problem, state)
+    return seen
+
+
+def test_hands_over_the_best_when_it_gets_no_further() -> None:
+    """Nearly half of the measurements are of another matrix: there is nothing to find."""
     planted = plant(40, 30, 2, 300, outliers=0.45, outlier_model="impostor", rng=13)
+    problem = Problem(as_operator(planted.A), planted.y, 2).normalised()
     solver = MessagePassing(patience=5)
+    seen = steps(problem, solver)
+    errors = [float(state.mixture.error) for state in seen]
+    best = seen[-1].best
+    assert len(seen) < solver.max_steps
+    assert seen[-1].iteration == best.iteration + 5
+    assert best.error == errors[best.iteration]
+    assert best.error < 1.002 * min(errors)
+    handed = solver.step(problem, seen[-1])
+    assert isinstance(handed, GaussNewtonState)
+    assert np.allclose(handed.U, best.point.left * best.point.values)
+    assert handed.width <= solver.finish.width * best.error
     result = rr.recover(planted.A, planted.y, 2, solver=solver)
-    assert result.status is not rr.Status.RECOVERED
-    assert result.status is not rr.Status.SETTLED
-    assert result.iterations <= solver.max_iterations
+    assert not result.converged
+
+
+def test_an_estimate_of_nothing_is_not_handed_over() -> None:
+    """So many flips that nothing rises above the noise: Gauss–Newton starts on its own."""
+    planted = plant(30, 24, 2, 110, outliers=0.48, outlier_model="flip", rng=1)
+    problem = Problem(as_operator(planted.A), planted.y, 2).normalised()
+    solver = MessagePassing(patience=3)
+    seen = steps(problem, solver)
+    assert len(seen) > 3  # staying at zero is not an end
+    handed = solver.step(problem, seen[-1])
+    assert isinstance(handed, GaussNewtonState)
+    assert float(np.abs(handed.U).max()) > 0
+
+
+def test_sensing_entries_of_one_sign_end_in_a_stall_and_not_in_nan() -> None:
+    planted = plant(30, 24, 2, 400, outliers=0.1, rng=2)
+    A = np.abs(planted.A)
+    y = np.einsum("ijk,jk->i", A, planted.matrix)
+    result = rr.recover(A, y, 2, solver="message-passing")
+    assert result.status is not rr.Status.DIVERGED
 
 
 def test_scale_of_sensing_entries_does_not_matter(flipped: Planted) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from array_api_compat import (
     array_namespace,
     device,
+    is_cupy_array,
     is_numpy_namespace,
     is_torch_array,
     to_device,
@@ -37,18 +38,13 @@ def namespace(*arrays: Array) -> Namespace:
 
 def to_numpy(array: Array) -> np.ndarray[Any, Any]:
     """The same values as a NumPy array, brought to the host if need be."""
-    if isinstance(array, np.ndarray) or not hasattr(array, "device"):
-        return np.asarray(array)
-    return np.asarray(to_device(array, "cpu") if "cuda" in _device_name(array) else array)
+    on_card = is_torch_array(array) or is_cupy_array(array)
+    return np.asarray(to_device(array, "cpu") if on_card else array)
 
 
 def like(array: Array) -> dict[str, Any]:
     """Arguments for a creation function, for the array's precision and device."""
     return {"dtype": array.dtype, "device": device(array)}
-
-
-def _device_name(array: Array) -> str:
-    return f"{type(array).__module__} {device(array)}".lower().replace("cupy", "cuda")
 
 
 def epsilon(array: Array) -> float:

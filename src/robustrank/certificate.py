@@ -70,5 +70,5 @@ def conclude(ended: Status, certificate: Certificate) -> Status:
     if certificate.needed > certificate.measurements:
         return Status.UNDERDETERMINED
     beyond_chance = _EVIDENCE + _EVIDENCE_PER_DEGREE * certificate.degrees_of_freedom
-    noise = certificate.noise <= _NOISE_LIMIT
-    return Status.SETTLED if noise and certificate.evidence >= beyond_chance else Status.UNEXPLAINED
+    consistent = certificate.noise <= _NOISE_LIMIT and certificate.evidence >= beyond_chance
+    return Status.SETTLED if consistent and certificate.determined else Status.UNEXPLAINED

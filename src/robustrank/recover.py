@@ -10,6 +10,7 @@ from typing import Any
 
 from robustrank.backend import Array, Seed, as_generator, check_positive, namespace
 from robustrank.certificate import certify, conclude, explained, explained_tolerance
+from robustrank.determination import pins_down
 from robustrank.operators import Operator, as_operator
 from robustrank.problem import Problem
 from robustrank.result import Attempt, Recovery, Status, singular_values
@@ -21,6 +22,7 @@ from robustrank.solvers import (
     Outcome,
     Portfolio,
     Solver,
+    State,
     VanillaGD,
     drive,
 )
@@ -136,12 +138,17 @@ _FINAL = {
 
 
 def _best(attempts: list[Recovery]) -> Recovery:
-    """The attempt that explains most; the last one where it was final."""
-    if attempts[-1].status in _FINAL:
-        return attempts[-1]
-    return max(
-        attempts, key=lambda attempt: (attempt.certificate.explained, -attempt.certificate.noise)
+    """The attempt that explains most; the last one where it is an answer or the user stopped it.
+
+    Where the time ran out, or Ctrl-C came, in a later attempt, an earlier one may be nearer.
+    """
+    last = attempts[-1]
+    if last.status in _FINAL - {Status.TIME_LIMIT, Status.INTERRUPTED}:
+        return last
+    best = max(
+        attempts, key=lambda attempt: (attempt.certificate.explained, -attempt.certificate.misfit)
     )
+    return replace(best, status=last.status) if last.status in _FINAL else best
 
 
 def _attempt(recovery: Recovery) -> Attempt:
@@ -167,19 +174,25 @@ def _solver(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfolio:
 
 def _recovery(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recovery:
     state, units = outcome.state, problem.units
-    root = math.sqrt(units.matrix)
     residual = state.residual * units.measurement
     believed = solver.trust.weights(namespace(residual).abs(state.residual), state.median)
     certificate = certify(problem, residual, believed)
-    left, right = state.U * root, state.V * root
+    status = conclude(outcome.ended, certificate)
+    if status.converged:  # a claim: see whether what it rests on can bear it
+        certificate = replace(
+            certificate, determined=_is_determined(problem, solver, state, residual, believed)
+        )
+        status = conclude(outcome.ended, certificate)
+    left, right = state.U, state.V
     if certificate.holds:
         left, right = _of_its_rank(left, right, _EMPTY * explained_tolerance(problem))
+    root = math.sqrt(units.matrix)
     cutoff = solver.trust.cutoff(float(state.median))
     return Recovery(
-        left=left,
-        right=right,
+        left=left * root,
+        right=right * root,
         outliers=(believed == 0) & ~explained(problem, residual),
-        status=conclude(outcome.ended, certificate),
+        status=status,
         certificate=certificate,
         residual=residual,
         cutoff=None if cutoff is None else float(cutoff * units.measurement),
@@ -191,11 +204,22 @@ def _recovery(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recove
     )
 
 
+def _is_determined(
+    problem: Problem, solver: Solver[Any], state: State, residual: Array, believed: Array
+) -> bool:
+    """Whether the measurements that are met, or believed where none are met, leave nothing open."""
+    xp = namespace(residual)
+    met = explained(problem, residual)
+    exact = int(xp.count_nonzero(met)) > problem.degrees_of_freedom
+    rests_on = xp.astype(met if exact else believed > 0, residual.dtype)
+    return pins_down(*solver.linearised(problem.normalised(), state), rests_on)
+
+
 def _of_its_rank(left: Array, right: Array, negligible: float) -> tuple[Array, Array]:
     """Factors of the same matrix without the columns it has no use for."""
     values = singular_values(left, right)
     rank = int((values > negligible * values[0]).sum())
-    if rank == left.shape[1]:
+    if rank in (0, left.shape[1]):  # none where they are not finite
         return left, right
     xp = namespace(left)
     left_q, left_r = xp.linalg.qr(left)

@@ -5,7 +5,7 @@ from robustrank.operators.checks import check_operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.scaled import ScaledOperator
 from robustrank.operators.streamed import StreamedOperator
-from robustrank.operators.tangent import Tangent
+from robustrank.operators.tangent import Tangent, UnstoredTangent
 from robustrank.operators.transposed import TransposedOperator
 from robustrank.operators.wrap import as_operator
 
@@ -17,6 +17,7 @@ __all__ = [
     "StreamedOperator",
     "Tangent",
     "TransposedOperator",
+    "UnstoredTangent",
     "as_operator",
     "check_operator",
 ]

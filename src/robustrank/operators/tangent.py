@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from robustrank.backend import Array, namespace
 from robustrank.operators.fused import kernels_for
+
+if TYPE_CHECKING:
+    from robustrank.operators.base import Operator
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,3 +52,26 @@ class Tangent:
     def _flat(self, xp: Array) -> Array:
         m, r, n = self.rows.shape
         return xp.reshape(self.rows, (m, r * n))
+
+
+@dataclass(frozen=True, eq=False)
+class UnstoredTangent:
+    """The same map without storing it: every product is a pass over the sensing data."""
+
+    operator: Operator
+    U: Array
+    V: Array
+
+    def apply(self, W: Array) -> Array:
+        """The change of the measurements along W: dU Vᵀ + U dVᵀ is [dU U] [V dV]ᵀ."""
+        n1, xp = self.U.shape[0], namespace(W)
+        left = xp.concat([W[:n1, :], self.U], axis=1)
+        return self.operator.measure(left, xp.concat([self.V, W[n1:, :]], axis=1))
+
+    def adjoint(self, w: Array) -> Array:
+        """The adjoint of ``apply``."""
+        return namespace(w).concat([*self.operator.backproject(w, self.U, self.V)], axis=0)
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        """``adjoint(weights * apply(W))``."""
+        return self.adjoint(weights * self.apply(W))

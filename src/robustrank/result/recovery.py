@@ -21,7 +21,8 @@ class Certificate:
 
     A matrix of rank r has ``degrees_of_freedom`` free numbers and can be bent to agree with that
     many measurements whatever they are. An answer that agrees with more, and with more than half of
-    all, is not an accident. (Only outliers that all agree on one other matrix could fake it.)
+    all, is not an accident, provided that they pin down every part of it. (Only outliers that all
+    agree on one other matrix could fake it.)
     """
 
     explained: int  # measurements met to within tolerance
@@ -31,6 +32,7 @@ class Certificate:
     tolerance: float  # what "met" means, relative to a typical measurement
     misfit: float  # median |residual| relative to median |y|
     noise: float  # standard deviation of what is left, relative to that of a typical measurement
+    determined: bool = True  # whether the measurements it rests on leave no part of it open
 
     @property
     def needed(self) -> int:
@@ -59,8 +61,8 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Whether the answer explains more than chance and more than half."""
-        return self.explained >= self.needed
+        """Whether the answer explains more than chance and more than half, and nothing is open."""
+        return self.explained >= self.needed and self.determined
 
     def __str__(self) -> str:
         return (
@@ -156,7 +158,10 @@ class Recovery:
         return [
             ("status", str(self.status)),
             ("explained", str(self.certificate)),
-            ("outliers", f"{flagged:,} not believed ({flagged / self.certificate.measurements:.1%})"),
+            (
+                "outliers",
+                f"{flagged:,} not believed ({flagged / self.certificate.measurements:.1%})",
+            ),
             (
                 "misfit",
                 f"{self.certificate.misfit:.2e} of a typical measurement, "

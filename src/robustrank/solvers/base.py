@@ -9,6 +9,8 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 
 from robustrank.backend import Array, lower_median, namespace
+from robustrank.determination import Linearised
+from robustrank.operators import UnstoredTangent
 from robustrank.problem import Problem
 from robustrank.trust import TrustRule
 
@@ -49,6 +51,12 @@ class Solver(ABC, Generic[StateT]):
     @abstractmethod
     def trust(self) -> TrustRule:
         """The rule that decides which measurements it believes."""
+
+    def linearised(self, problem: Problem, state: StateT) -> tuple[Linearised, Array, Array]:
+        """The measurements linearised at the state, and the orthonormal bases that was done at."""
+        xp = namespace(state.U)
+        left, right = (xp.linalg.qr(factor)[0] for factor in (state.U, state.V))
+        return UnstoredTangent(problem.operator, left, right), left, right
 
     @abstractmethod
     def start(self, problem: Problem, rng: np.random.Generator) -> StateT:

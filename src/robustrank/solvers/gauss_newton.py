@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from robustrank.backend import (
+    Array,
     check_count,
     check_positive,
     epsilon,
@@ -101,6 +102,9 @@ class GaussNewton(Solver[GaussNewtonState]):
     def trust(self) -> TrustRule:
         return MedianTruncation(self.alpha_h)
 
+    def linearised(self, problem: Problem, state: GaussNewtonState) -> tuple[Tangent, Array, Array]:
+        return state.tangent, state.point.left, state.point.right
+
     def start(self, problem: Problem, rng: np.random.Generator) -> GaussNewtonState:
         n1, n2 = problem.operator.matrix_shape
         columns = min(problem.rank + self.extra_rank, n1, n2)
@@ -170,7 +174,8 @@ class GaussNewton(Solver[GaussNewtonState]):
         magnitudes = xp.abs(residual)
         median = lower_median(magnitudes)
         width = min(width, self.width_medians * float(median))
-        soft = SoftTruncation(max(width, 1e-300), self.power, self.cut)
+        least = float(xp.finfo(residual.dtype).smallest_normal)
+        soft = SoftTruncation(max(width, least), self.power, self.cut)
         rule = self.trust if phase is Phase.SETTLING else soft
         weights = rule.weights(magnitudes, median)
         return GaussNewtonState(

@@ -18,6 +18,7 @@ from robustrank.backend import (
     lower_median,
     namespace,
 )
+from robustrank.determination import Linearised
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State
 from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
@@ -28,6 +29,7 @@ from robustrank.trust import TrustRule
 
 _LEAST_PRECISION = 0.05
 _LEARNING_STEPS = 5
+_STALLED = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +85,13 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
     def trust(self) -> TrustRule:
         return self.finish.trust
 
+    def linearised(
+        self, problem: Problem, state: MessageState | GaussNewtonState
+    ) -> tuple[Linearised, Array, Array]:
+        if isinstance(state, GaussNewtonState):
+            return self.finish.linearised(problem, state)
+        return super().linearised(problem, state)
+
     def start(self, problem: Problem, rng: np.random.Generator) -> MessageState:
         xp = namespace(problem.y)
         n1, n2 = problem.operator.matrix_shape
@@ -101,7 +110,9 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
         if isinstance(state, GaussNewtonState):
             return self.finish.step(problem, state)
         if self._is_over(problem, state):
-            return self.finish.begin(problem, state.best.point, state.best.error)
+            if float(state.best.point.values[0]) > 0:
+                return self.finish.begin(problem, state.best.point, state.best.error)
+            return self.finish.start(problem, as_generator(0))
         xp = namespace(state.U)
         m, gain = problem.operator.measurements, problem.operator.gain
         belief = state.mixture.believe(state.predicted)
@@ -116,7 +127,8 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
         noise = xp.sqrt(xp.mean(message**2) / m) / gain
         shrunk = shrink(values, noise, problem.operator.matrix_shape)
         point = Point(left, shrunk.values, right)
-        moved = _distance(point, state.point)
+        # It is not over before Gauss–Newton was: an estimate that stays where it is has stalled.
+        moved = _distance(point, state.point) / (float(frobenius_norm(shrunk.values)) or 1.0)
         return self._state(
             problem,
             point,
@@ -125,14 +137,15 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
             state.mixture,
             state.iteration + 1,
             state.best,
-            moved / (float(frobenius_norm(shrunk.values)) or 1.0),
+            max(moved, _STALLED),
         )
 
     def _is_over(self, problem: Problem, state: MessageState) -> bool:
         # The estimate is the better measure: many outliers make a median measurement look large.
         size = problem.operator.gain * float(frobenius_norm(state.best.point.values))
         return (
-            state.best.error < self.near * size
+            not math.isfinite(float(state.mixture.error))
+            or state.best.error < self.near * size
             or state.iteration - state.best.iteration >= self.patience
             or state.iteration >= self.max_steps
         )

@@ -66,10 +66,11 @@ class Mixture:
         parts = self._parts(predicted)
         shares = xp.mean(parts, axis=0)
         right = xp.clip(shares[:1], min=_LEAST_RIGHT)
-        others = shares[1:] * (1 - right) / (1 - shares[:1] + xp.finfo(predicted.dtype).smallest_normal)
+        tiny = xp.finfo(predicted.dtype).smallest_normal
+        others = shares[1:] * (1 - right) / (1 - shares[:1] + tiny)
         ahead, back = self._errors(predicted)
         squares = parts[:, 0] * ahead**2 + parts[:, 1] * back**2
-        error = xp.sqrt(xp.sum(squares) / xp.sum(parts[:, :2]))
+        error = xp.sqrt(xp.sum(squares) / (xp.sum(parts[:, :2]) + tiny))
         least = self.typical * math.sqrt(float(xp.finfo(predicted.dtype).eps))
         return replace(self, shares=xp.concat([right, others]), error=xp.clip(error, min=least))
 
@@ -89,7 +90,9 @@ class Mixture:
         xp = namespace(predicted)
         close = _normal(xp.stack(self._errors(predicted), axis=1), self.error)
         joint = self.shares * xp.concat([close, self.garbage], axis=1)
-        return joint / (xp.sum(joint, axis=1, keepdims=True) + xp.finfo(joint.dtype).smallest_normal)
+        return joint / (
+            xp.sum(joint, axis=1, keepdims=True) + xp.finfo(joint.dtype).smallest_normal
+        )
 
     def _errors(self, predicted: Array) -> tuple[Array, Array]:
         """How far off the predictions are, if the measurement is right and if it is flipped."""

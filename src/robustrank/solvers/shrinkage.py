@@ -50,6 +50,6 @@ def _between(t: Array, f: Array, slope: Array) -> Array:
     apart = xp.abs(gap) > 1e-6 * t[:, None] ** 2
     quotient = (t * f)[:, None] - (t * f)[None, :]
     quotient = quotient / xp.where(apart, gap, xp.ones_like(gap))
-    limit = (f + t * slope) / (2 * t)  # where two values coincide
+    limit = (f + t * slope) / (2 * xp.where(t > 0, t, xp.ones_like(t)))  # where two coincide
     pairs = xp.where(apart, quotient, xp.broadcast_to(limit[:, None], gap.shape))
     return xp.sum(pairs) - xp.sum(limit)  # every pair twice, none with itself

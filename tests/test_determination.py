@@ -1,0 +1,86 @@
+"""An answer must be pinned down by what it rests on, not only meet enough of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import robustrank as rr
+from robustrank.determination import pins_down
+from robustrank.operators import Tangent, UnstoredTangent, as_operator
+from robustrank.simulate import Planted
+
+Array = np.ndarray[Any, Any]
+
+
+def bases(rng: np.random.Generator, n1: int, n2: int, r: int) -> tuple[Array, Array]:
+    left, right = (np.linalg.qr(rng.standard_normal((n, r)))[0] for n in (n1, n2))
+    return left, right
+
+
+def entries(rng: np.random.Generator, n1: int, n2: int, m: int) -> Array:
+    """Sensing matrices that each pick one entry."""
+    A = np.zeros((m, n1 * n2))
+    A[np.arange(m), rng.permutation(n1 * n2)[:m]] = 1.0
+    return A.reshape(m, n1, n2)
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_agrees_with_the_rank_of_the_jacobian(stored: bool) -> None:
+    rng = np.random.default_rng(0)
+    n1, n2, r = 12, 9, 2
+    freedom = r * (n1 + n2 - r)
+    seen = set()
+    for m in (freedom - 1, freedom, freedom + 4, 3 * freedom):
+        operator = as_operator(rng.standard_normal((m, n1, n2)))
+        left, right = bases(rng, n1, n2, r)
+        tangent = operator.tangent(left, right)
+        full = bool(np.linalg.matrix_rank(tangent.rows.reshape(m, -1)) == freedom)
+        map_: Any = tangent if stored else UnstoredTangent(operator, left, right)
+        assert pins_down(map_, left, right, np.ones(m)) == full
+        seen.add(full)
+    assert seen == {True, False}
+
+
+def test_measurements_it_does_not_rest_on_do_not_count() -> None:
+    rng = np.random.default_rng(1)
+    operator = as_operator(rng.standard_normal((100, 8, 7)))
+    left, right = bases(rng, 8, 7, 2)
+    tangent = operator.tangent(left, right)
+    assert pins_down(tangent, left, right, np.ones(100))
+    assert not pins_down(tangent, left, right, (np.arange(100) < 20).astype(float))
+
+
+def test_products_without_storing_are_the_same() -> None:
+    rng = np.random.default_rng(2)
+    operator = as_operator(rng.standard_normal((30, 8, 7)))
+    left, right = bases(rng, 8, 7, 2)
+    stored, unstored = operator.tangent(left, right), UnstoredTangent(operator, left, right)
+    assert isinstance(stored, Tangent)
+    W, w = rng.standard_normal((15, 2)), rng.uniform(0, 1, 30)
+    assert np.allclose(stored.apply(W), unstored.apply(W))
+    assert np.allclose(stored.adjoint(w), unstored.adjoint(w))
+    assert np.allclose(stored.gram(w, W), unstored.gram(w, W))
+
+
+@pytest.mark.parametrize("solver", ["auto", "median-tgd"])
+def test_sampled_entries_never_certify_a_wrong_matrix(solver: str) -> None:
+    """Whole rows may be disbelieved, and the rest still be more than the degrees of freedom."""
+    claims = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        M = np.outer(rng.standard_normal(40), rng.standard_normal(30))
+        A = entries(rng, 40, 30, 900)
+        y = A.reshape(900, -1) @ M.ravel()
+        result = rr.recover(A, y, 1, solver=solver)
+        wrong = np.linalg.norm(result.matrix - M) > 1e-6 * np.linalg.norm(M)
+        assert not (result.status is rr.Status.RECOVERED and wrong)
+        claims += result.certificate.explained >= result.certificate.needed
+    assert claims > 0  # it was this close
+
+
+def test_every_claim_is_looked_at(small: Planted) -> None:
+    for solver in ("auto", "message-passing", "median-tgd"):
+        assert rr.recover(small.A, small.y, 2, solver=solver).certificate.determined
