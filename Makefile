@@ -64,7 +64,7 @@ picture: $(READY)
 
 # Writes down the versions that are installed now, after a deliberate upgrade.
 lock: $(READY)
-	$(BIN)/python -m pip freeze --exclude-editable > constraints.txt
+	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' > constraints.txt
 
 clean:
 	rm -rf $(VENV) .cache out

@@ -91,3 +91,44 @@ def test_results_are_saved_from_every_library(xp: Any, small: Planted, tmp_path:
     result.save(tmp_path / "answer.npz")
     assert np.array_equal(rr.load(tmp_path / "answer.npz").left, to_numpy(result.left))
     assert "recovered" in repr(result)
+
+
+# Where the data is, and where it is asked to be.
+
+
+def test_arrays_of_two_libraries_are_refused(small: Planted) -> None:
+    import torch
+
+    with pytest.raises(TypeError, match="A is a torch array and y a numpy one; expected both"):
+        rr.recover(torch.asarray(small.A), small.y, 2)
+    with pytest.raises(TypeError, match="A is a numpy array and y a torch one"):
+        rr.recover(small.A, torch.asarray(small.y), 2)
+
+
+def test_device_moves_both(xp: Any, small: Planted) -> None:
+    A, y = cast(xp, small, "float64")
+    result = rr.recover(A, y, 2, device="cpu")
+    assert isinstance(to_numpy(result.left), np.ndarray)
+    assert result.status is rr.Status.RECOVERED
+
+
+@pytest.mark.gpu
+def test_numpy_arrays_go_to_the_card_and_stay_there(small: Planted) -> None:
+    result = rr.recover(small.A, small.y, 2, device="cuda")
+    assert result.status is rr.Status.RECOVERED
+    assert result.left.device.type == "cuda"
+
+
+@pytest.mark.parametrize("target", ["gpu", "cuda:x", "", "cpu:0:1"])
+def test_unknown_devices_are_refused(target: str, small: Planted) -> None:
+    with pytest.raises(ValueError, match="is not known; expected"):
+        rr.recover(small.A, small.y, 2, device=target)
+
+
+def test_a_card_that_is_not_there_is_a_sentence(small: Planted) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a card")
+    with pytest.raises(ValueError, match="PyTorch sees no CUDA device"):
+        rr.recover(small.A, small.y, 2, device="cuda")

@@ -16,6 +16,7 @@ from array_api_compat import (
     array_namespace,
     device,
     is_cupy_array,
+    is_jax_array,
     is_numpy_namespace,
     is_torch_array,
     to_device,
@@ -45,6 +46,64 @@ def to_numpy(array: Array) -> np.ndarray[Any, Any]:
 def like(array: Array) -> dict[str, Any]:
     """Arguments for a creation function, for the array's precision and device."""
     return {"dtype": array.dtype, "device": device(array)}
+
+
+def library(array: Array) -> str:
+    """The name of the library an array belongs to, as it is imported."""
+    return str(namespace(array).__name__).removeprefix("array_api_compat.").split(".")[0]
+
+
+def check_same_place(A: Array, y: Array) -> None:
+    """Raise unless both arrays are of one library and on one device, saying how to move y."""
+    if library(A) != library(y):
+        raise TypeError(
+            f"A is a {library(A)} array and y a {library(y)} one; expected both of one library: "
+            f"convert y with {library(A)}'s asarray"
+        )
+    if device(A) != device(y):
+        raise ValueError(
+            f"A is on {device(A)} and y on {device(y)}; expected both on one device: "
+            f"move y to {device(A)}"
+        )
+
+
+def move(array: Any, target: str) -> Array:
+    """The array on a device, ``"cpu"`` or ``"cuda"`` or ``"cuda:1"``; a NumPy array by PyTorch."""
+    kind, _, index = str(target).partition(":")
+    if kind not in ("cpu", "cuda") or (index and not index.isdigit()):
+        raise ValueError(f'device={target!r} is not known; expected "cpu", "cuda" or "cuda:0"')
+    if is_jax_array(array):
+        import jax
+
+        try:
+            return jax.device_put(array, jax.devices(kind)[int(index or 0)])
+        except (RuntimeError, IndexError) as error:
+            raise ValueError(f"JAX has no device {target}: {error}") from error
+    if is_cupy_array(array):
+        return to_device(array, "cpu") if kind == "cpu" else array
+    if not is_torch_array(array) and kind == "cpu":
+        return array
+    return _move_with_torch(array, kind, target)
+
+
+def _move_with_torch(array: Any, kind: str, target: str) -> Array:
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(
+            f"device={target!r} needs PyTorch for NumPy arrays; install it with: pip install torch"
+        ) from error
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"PyTorch sees no CUDA device for device={target!r}; leave device out")
+    moved = array if is_torch_array(array) else np.asarray(array)
+    try:
+        return torch.asarray(moved, device=target)
+    except torch.cuda.OutOfMemoryError as error:
+        size = moved.nbytes / 1e9
+        raise MemoryError(
+            f"{size:.1f} GB do not fit on {target}; use float32, or leave device out (a "
+            "memory-mapped file is then read in blocks)"
+        ) from error
 
 
 def epsilon(array: Array) -> float:

@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from robustrank.backend import Array, check_count, lower_median, namespace, refuse_masked, to_numpy
+from robustrank.backend import (
+    Array,
+    check_count,
+    check_same_place,
+    lower_median,
+    namespace,
+    refuse_masked,
+    to_numpy,
+)
 from robustrank.operators import Operator, ScaledOperator
 from robustrank.theory import degrees_of_freedom
 
@@ -104,7 +112,10 @@ def _checked_rank(rank: Any, shape: tuple[int, int]) -> int:
 
 def _checked_measurements(y: Any, operator: Operator) -> Array:
     refuse_masked(y, "y")
-    values = y if is_array_api_obj(y) else np.asarray(y)
+    given = is_array_api_obj(y)
+    if given:
+        check_same_place(operator.asarray([1.0]), y)
+    values = y if given else np.asarray(y)
     m = operator.measurements
     if tuple(values.shape) != (m,):
         raise ValueError(

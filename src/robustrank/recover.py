@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from robustrank.backend import Array, Seed, as_generator, check_positive, namespace
+from robustrank.backend import Array, Seed, as_generator, check_positive, move, namespace
 from robustrank.certificate import certify, conclude, explained, explained_tolerance
 from robustrank.determination import pins_down
 from robustrank.operators import Operator, as_operator
@@ -56,6 +56,7 @@ def recover(
     solver: str | Solver[Any] | Portfolio = "auto",
     callback: Callback | None = None,
     time_limit: float | None = None,
+    device: str | None = None,
     rng: Seed = None,
 ) -> Recovery:
     """Recover a low-rank matrix M from measurements y_i = <A_i, M>, some of which may be garbage.
@@ -64,7 +65,7 @@ def recover(
     ----------
     A
         The sensing matrices: an (m, n1, n2) array, an (m, n1*n2) array together with ``shape``, a
-        memory-mapped file, or an operator. It is never copied.
+        memory-mapped file, or an operator. Of NumPy, PyTorch, JAX or CuPy; it is never copied.
     y
         The m measurements. Any of them may be wrong by any amount, infinity included.
     rank
@@ -79,6 +80,9 @@ def recover(
         Called with a ``Progress`` every few iterations; return True to stop.
     time_limit
         Stop after this many seconds, with the best there is by then.
+    device
+        ``"cuda"``, ``"cuda:1"`` or ``"cpu"``: move A and y there first, NumPy arrays by PyTorch.
+        The answer stays there. Without it the work is done where A is.
     rng
         Seed or generator for the little that is random: the start vector of a large SVD.
 
@@ -102,6 +106,8 @@ def recover(
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r} cannot be called; expected a function")
     passes_before = A.passes if isinstance(A, Operator) else 0.0
+    if device is not None and not isinstance(A, Operator):
+        A, y = move(A, device), move(y, device)
     operator = as_operator(A, shape)
     problem = Problem(operator, y, rank)
     generator = as_generator(rng)

@@ -36,6 +36,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--max-iterations", type=int, help="At most this many iterations.")
 @click.option("--tolerance", type=float, help="Progress to stop at; 0 to use every iteration.")
 @click.option("--time-limit", type=float, help="Stop after this many seconds.")
+@click.option("--device", help='"cuda" or "cuda:1": move the data there first (needs PyTorch).')
 @click.option("--seed", type=int, help="Seed for the little that is random.")
 @click.option("-o", "--out", type=_FILE, help="Answer: .npz (everything), .npy or .csv (matrix).")
 @click.option("--report", type=_FILE, help="Write a page about the answer to this .html file.")
@@ -79,6 +80,7 @@ def _solve(data: MeasuredData, given: dict[str, Any]) -> Recovery:
             solver=solver,
             callback=solver_callback(show),
             time_limit=given["time_limit"],
+            device=given["device"],
             rng=given["seed"],
         )
 
