@@ -9,7 +9,8 @@ import numpy as np
 
 from robustrank.backend import Array, epsilon, like, namespace
 
-_MOST_STEPS = 300
+# Exact arithmetic would need one step for each degree of freedom at most.
+_STEPS_PER_DEGREE = 2
 
 
 class Linearised(Protocol):
@@ -39,10 +40,11 @@ def pins_down(tangent: Linearised, left: Array, right: Array, rests_on: Array) -
     rest = tangent.gram(rests_on, sought)
     found, direction = xp.zeros_like(rest), rest
     energy = _inner(rest, rest)
-    for _ in range(_MOST_STEPS):
+    gone = energy * epsilon(left) ** 2  # what is not found by then is not seen
+    for _ in range(_STEPS_PER_DEGREE * freedom):
         image = tangent.gram(rests_on, direction)
         curvature = _inner(direction, image)
-        if not curvature > 0:
+        if not (curvature > 0 and energy > gone):
             break
         length = energy / curvature
         found = found + length * direction
