@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers as numbers_abc
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import array_api_extra as xpx
@@ -104,6 +105,20 @@ def _move_with_torch(array: Any, kind: str, target: str) -> Array:
             f"{size:.1f} GB do not fit on {target}; use float32, or leave device out (a "
             "memory-mapped file is then read in blocks)"
         ) from error
+
+
+def full_precision(array: Array) -> AbstractContextManager[Any]:
+    """A context in which products of such arrays keep their precision.
+
+    JAX on a card would multiply single precision with ten bits unless told otherwise. PyTorch and
+    CuPy do not, unless the user asked for it, and then it is the user's choice.
+    """
+    if not is_jax_array(array):
+        return nullcontext()
+    import jax
+
+    context: AbstractContextManager[Any] = jax.default_matmul_precision("highest")
+    return context
 
 
 def epsilon(array: Array) -> float:

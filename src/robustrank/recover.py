@@ -8,7 +8,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from robustrank.backend import Array, Seed, as_generator, check_positive, move, namespace
+import numpy as np
+
+from robustrank.backend import (
+    Array,
+    Seed,
+    as_generator,
+    check_positive,
+    full_precision,
+    move,
+    namespace,
+)
 from robustrank.certificate import certify, conclude, explained, explained_tolerance
 from robustrank.determination import pins_down
 from robustrank.operators import Operator, as_operator
@@ -108,16 +118,10 @@ def recover(
     passes_before = A.passes if isinstance(A, Operator) else 0.0
     if device is not None and not isinstance(A, Operator):
         A, y = move(A, device), move(y, device)
-    operator = as_operator(A, shape)
-    problem = Problem(operator, y, rank)
-    generator = as_generator(rng)
-    attempts: list[Recovery] = []
-    for candidate in chosen.candidates(problem) if isinstance(chosen, Portfolio) else (chosen,):
-        remaining = None if time_limit is None else began + time_limit - time.perf_counter()
-        outcome = drive(problem, candidate, generator, callback=callback, time_limit=remaining)
-        attempts.append(_recovery(problem, candidate, outcome))
-        if attempts[-1].status in _FINAL:
-            break
+    with full_precision(A):
+        operator = as_operator(A, shape)
+        problem = Problem(operator, y, rank)
+        attempts = _attempts(problem, chosen, as_generator(rng), callback, time_limit, began)
     recovery = replace(
         _best(attempts),
         passes=operator.passes - passes_before,  # the check of A for NaN included
@@ -127,6 +131,25 @@ def recover(
     if recovery.status is Status.INTERRUPTED:
         raise Interrupted(recovery)
     return recovery
+
+
+def _attempts(
+    problem: Problem,
+    chosen: Solver[Any] | Portfolio,
+    generator: np.random.Generator,
+    callback: Callback | None,
+    time_limit: float | None,
+    began: float,
+) -> list[Recovery]:
+    """What the candidates came to, up to the first after which there is no point in another."""
+    attempts: list[Recovery] = []
+    for candidate in chosen.candidates(problem) if isinstance(chosen, Portfolio) else (chosen,):
+        remaining = None if time_limit is None else began + time_limit - time.perf_counter()
+        outcome = drive(problem, candidate, generator, callback=callback, time_limit=remaining)
+        attempts.append(_recovery(problem, candidate, outcome))
+        if attempts[-1].status in _FINAL:
+            break
+    return attempts
 
 
 # Singular values below this share of what counts as explained come of a rank given too large.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robustrank.backend import Array, epsilon, to_numpy
+from robustrank.backend import Array, epsilon, full_precision, to_numpy
 from robustrank.operators.base import Operator
 
 
@@ -29,6 +29,11 @@ class OperatorCheck:
 
 def check_operator(operator: Operator, rank: int = 2, seed: int = 0) -> OperatorCheck:
     """Measure how well ``operator`` keeps the laws of its contract, on random factors."""
+    with full_precision(operator.asarray([1.0])):
+        return _check(operator, rank, seed)
+
+
+def _check(operator: Operator, rank: int, seed: int) -> OperatorCheck:
     rng = np.random.default_rng(seed)
     m, (n1, n2) = operator.measurements, operator.matrix_shape
     rank = min(rank, n1, n2)
