@@ -212,13 +212,19 @@ def spectral_norm(tall: Array) -> Array:
     return xp.max(xp.linalg.svdvals(tall))
 
 
-def leading_svd(matrix: Array, rank: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+def leading_svd(
+    matrix: Array, rank: int, rng: np.random.Generator, plus: tuple[Array, Array] | None = None
+) -> tuple[Array, Array, Array]:
     """The leading singular triplets (left n1 × rank, values, right n2 × rank), largest first.
+
+    With ``plus`` = (U, V) they are those of matrix + U Vᵀ.
 
     A large NumPy matrix goes through Lanczos, so that no n1 × n1 array is ever formed. A matrix
     that is not finite has no SVD, and its triplets are NaN.
     """
     xp = namespace(matrix)
+    if plus is not None:
+        matrix = matrix + plus[0] @ xp.matrix_transpose(plus[1])
     if not bool(xp.all(xp.isfinite(matrix))):
         return tuple(xp.full(s, xp.nan, **like(matrix)) for s in _svd_shapes(matrix, rank))
     if is_numpy_namespace(xp) and min(matrix.shape) > max(_DENSE_SVD_LIMIT, 8 * rank):

@@ -7,7 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-from robustrank.backend import Array, epsilon, like, namespace
+from robustrank.backend import Array, epsilon, frobenius_norm, like, namespace
+from robustrank.conjugate_gradients import conjugate_gradients
+from robustrank.theory import degrees_of_freedom
 
 # Exact arithmetic would need one step for each degree of freedom at most.
 _STEPS_PER_DEGREE = 2
@@ -16,11 +18,8 @@ _STEPS_PER_DEGREE = 2
 class Linearised(Protocol):
     """The measurements linearised at an answer, as ``Tangent`` holds them."""
 
-    def apply(self, W: Array) -> Array:
-        """The change of the measurements along W = [dU; dV]."""
-
     def gram(self, weights: Array, W: Array) -> Array:
-        """The adjoint of ``apply`` on ``weights * apply(W)``."""
+        """J*(weights · J(W)), J(W) being the change of the measurements along W = [dU; dV]."""
 
 
 def pins_down(tangent: Linearised, left: Array, right: Array, rests_on: Array) -> bool:
@@ -32,27 +31,23 @@ def pins_down(tangent: Linearised, left: Array, right: Array, rests_on: Array) -
     of it, or never the part that they do not see. ``left`` and ``right`` are the orthonormal bases
     that the tangent was taken at, ``rests_on`` is (m,), one or zero.
     """
-    xp = namespace(left)
     sought = _random_change(left, right)
-    freedom = left.shape[1] * (left.shape[0] + right.shape[0] - left.shape[1])
+    freedom = degrees_of_freedom(left.shape[0], right.shape[0], left.shape[1])
     # The part in a single unseen direction would be about 1/√d; chance makes it a thousandth.
     enough = 1e-3 / math.sqrt(freedom) + 100 * epsilon(left)
-    rest = tangent.gram(rests_on, sought)
-    found, direction = xp.zeros_like(rest), rest
-    energy = _inner(rest, rest)
-    gone = energy * epsilon(left) ** 2  # what is not found by then is not seen
+
+    def seen(W: Array) -> Array:
+        return tangent.gram(rests_on, W)
+
+    approximations = conjugate_gradients(seen, seen(sought))
+    found, energy = next(approximations)
+    gone = float(energy) * epsilon(left) ** 2  # what is not found by then is not seen
     for _ in range(_STEPS_PER_DEGREE * freedom):
-        image = tangent.gram(rests_on, direction)
-        curvature = _inner(direction, image)
-        if not (curvature > 0 and energy > gone):
+        if not float(energy) > gone:
             break
-        length = energy / curvature
-        found = found + length * direction
-        if math.sqrt(_inner(found - sought, found - sought)) < enough:
+        found, energy = next(approximations)
+        if float(frobenius_norm(found - sought)) < enough:
             return True
-        rest = rest - length * image
-        previous, energy = energy, _inner(rest, rest)
-        direction = rest + energy / previous * direction
     return False
 
 
@@ -66,8 +61,4 @@ def _random_change(left: Array, right: Array) -> Array:
     dU, dV = W[:n1, :], W[n1:, :]
     idle = (transpose(left) @ dU - transpose(dV) @ right) / 2
     W = xp.concat([dU - left @ idle, dV + right @ transpose(idle)], axis=0)
-    return W / math.sqrt(_inner(W, W))
-
-
-def _inner(a: Array, b: Array) -> float:
-    return float(namespace(a).sum(a * b))
+    return W / frobenius_norm(W)

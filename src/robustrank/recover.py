@@ -21,6 +21,7 @@ from robustrank.backend import (
 )
 from robustrank.certificate import certify, conclude, explained, explained_tolerance
 from robustrank.determination import pins_down
+from robustrank.metrics import balance
 from robustrank.operators import Operator, as_operator
 from robustrank.problem import Problem
 from robustrank.result import Attempt, Recovery, Status, singular_values
@@ -250,9 +251,5 @@ def _of_its_rank(left: Array, right: Array, negligible: float) -> tuple[Array, A
     rank = int((values > negligible * values[0]).sum())
     if rank in (0, left.shape[1]):  # none where they are not finite
         return left, right
-    xp = namespace(left)
-    left_q, left_r = xp.linalg.qr(left)
-    right_q, right_r = xp.linalg.qr(right)
-    u, s, vt = xp.linalg.svd(left_r @ xp.matrix_transpose(right_r), full_matrices=False)
-    root = xp.sqrt(s[:rank])
-    return left_q @ (u[:, :rank] * root), right_q @ (xp.matrix_transpose(vt[:rank, :]) * root)
+    left, right = balance(left, right)
+    return left[:, :rank], right[:, :rank]

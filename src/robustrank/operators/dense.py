@@ -67,9 +67,7 @@ class DenseOperator(Operator):
         self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
     ) -> tuple[Array, Array, Array]:
         G = self._xp.astype(self._adjoint(w), w.dtype, copy=False)
-        if plus is not None:
-            G = G + plus[0] @ self._xp.matrix_transpose(plus[1])
-        return leading_svd(G, rank, rng)
+        return leading_svd(G, rank, rng, plus)
 
     def tangent(self, U: Array, V: Array) -> Tangent:
         sensing = self._xp.reshape(self._flat, (self.measurements, *self._matrix_shape))

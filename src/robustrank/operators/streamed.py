@@ -77,10 +77,7 @@ class StreamedOperator(Operator):
     def leading_svd(
         self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
     ) -> tuple[Array, Array, Array]:
-        G = self._adjoint(w).astype(w.dtype, copy=False)
-        if plus is not None:
-            G = G + plus[0] @ plus[1].T
-        return leading_svd(G, rank, rng)
+        return leading_svd(self._adjoint(w).astype(w.dtype, copy=False), rank, rng, plus)
 
     def tangent(self, U: Array, V: Array) -> Tangent:
         self._counter.add(self.measurements)

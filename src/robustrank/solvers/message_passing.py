@@ -22,7 +22,7 @@ from robustrank.determination import Linearised
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State
 from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
-from robustrank.solvers.mixture import Mixture
+from robustrank.solvers.mixture import Belief, Mixture
 from robustrank.solvers.retraction import Point
 from robustrank.solvers.shrinkage import shrink
 from robustrank.trust import TrustRule
@@ -43,10 +43,10 @@ class Best:
 
 @dataclass(frozen=True, eq=False)
 class MessageState(State):
-    """Beside the state, the predictions to compare with y and the best that was seen."""
+    """Beside the state, what the measurements say of it and the best that was seen."""
 
     point: Point
-    predicted: Array  # of each y_i, by an estimate that has in effect not seen it
+    belief: Belief
     mixture: Mixture
     iteration: int
     best: Best
@@ -115,7 +115,7 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
             return self.finish.start(problem, as_generator(0))
         xp = namespace(state.U)
         m, gain = problem.operator.measurements, problem.operator.gain
-        belief = state.mixture.believe(state.predicted)
+        belief = state.belief
         least = xp.full_like(belief.precision, _LEAST_PRECISION)
         message = belief.correction / xp.where(belief.precision > least, belief.precision, least)
         left, values, right = problem.operator.leading_svd(
@@ -165,6 +165,7 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
         xp = namespace(message)
         U = point.left * point.values
         measured = problem.operator.measure(U, point.right)
+        # Of each y_i, by an estimate that has in effect not seen it.
         predicted = measured - feedback * message
         for _ in range(_LEARNING_STEPS):
             mixture = mixture.learnt(predicted)
@@ -172,16 +173,16 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
         if error < 0.999 * best.error:
             best = Best(point, error, iteration)
         residual = problem.y - measured
-        right = mixture.believe(predicted).right
+        belief = mixture.believe(predicted)
         return MessageState(
             U,
             point.right,
             residual,
             lower_median(xp.abs(residual)),
-            xp.astype(right > 0.5, residual.dtype),
+            xp.astype(belief.right > 0.5, residual.dtype),
             change,
             point,
-            predicted,
+            belief,
             mixture,
             iteration,
             best,

@@ -1,0 +1,32 @@
+"""The one recursion of conjugate gradients; who uses it says when it is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from robustrank.backend import Array, namespace
+
+
+def conjugate_gradients(
+    normal: Callable[[Array], Array], right: Array
+) -> Iterator[tuple[Array, Array]]:
+    """Approximations W to the solution of normal(W) = right, the first being zero.
+
+    Each comes with the squared norm of what is left of ``right``.
+    """
+    W = namespace(right).zeros_like(right)
+    rest, direction = right, right
+    energy = _inner(rest, rest)
+    while True:
+        yield W, energy
+        image = normal(direction)
+        length = energy / _inner(direction, image)
+        W = W + length * direction
+        rest = rest - length * image
+        previous, energy = energy, _inner(rest, rest)
+        direction = rest + energy / previous * direction
+
+
+def _inner(a: Array, b: Array) -> Array:
+    xp = namespace(a)
+    return xp.vecdot(xp.reshape(a, (-1,)), xp.reshape(b, (-1,)))
