@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: setup demo test test-gpu check format bench bench-solvers bench-certificates figures picture lock clean
+.PHONY: setup demo test test-gpu check format bench bench-solvers bench-certificates bench-gpu figures picture lock clean
 
 setup: $(READY)
 
@@ -55,6 +55,11 @@ bench-solvers: $(READY)
 
 bench-certificates: $(READY)
 	@$(BIN)/python benchmarks/certificates.py
+
+# On a machine with a CUDA device and a PyTorch that can use it.
+bench-gpu: $(READY)
+	@mkdir -p out
+	@$(BIN)/python benchmarks/gpu.py --json out/bench-gpu.json
 
 figures: $(READY)
 	$(BIN)/python docs/make_figures.py

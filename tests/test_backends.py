@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +11,13 @@ import pytest
 
 import robustrank as rr
 from robustrank.backend import like, to_numpy
+from robustrank.determination import pins_down
 from robustrank.metrics import judge
 from robustrank.operators import (
+    DenseOperator,
     Operator,
     ScaledOperator,
+    Tangent,
     TransposedOperator,
     as_operator,
     check_operator,
@@ -91,6 +95,106 @@ def test_results_are_saved_from_every_library(xp: Any, small: Planted, tmp_path:
     result.save(tmp_path / "answer.npz")
     assert np.array_equal(rr.load(tmp_path / "answer.npz").left, to_numpy(result.left))
     assert "recovered" in repr(result)
+
+
+@pytest.fixture
+def as_on_a_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a card does instead of conjugate gradients, wherever this runs."""
+    monkeypatch.setattr("robustrank.least_squares.on_card", lambda _: True)
+
+
+@pytest.mark.usefixtures("as_on_a_card")
+@pytest.mark.parametrize("solver", ["auto", "gauss-newton", "message-passing"])
+def test_a_factorisation_leads_to_the_same_answer(
+    xp: Any, dtype: str, solver: str, small: Planted
+) -> None:
+    result = rr.recover(*cast(xp, small, dtype), 2, solver=solver, rng=0)
+    assert result.status is rr.Status.RECOVERED
+    assert judge(result, small).error < ERROR[dtype]
+
+
+@pytest.mark.usefixtures("as_on_a_card")
+def test_what_is_not_pinned_down_is_seen_with_a_factorisation_too(xp: Any, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    n1, n2, r = 12, 9, 2
+    freedom = r * (n1 + n2 - r)
+    bases = [np.linalg.qr(rng.standard_normal((n, r)))[0].astype(dtype) for n in (n1, n2)]
+    left, right = (xp.asarray(basis) for basis in bases)
+    for m, expected in ((freedom - 1, False), (3 * freedom, True)):
+        A = xp.asarray(rng.standard_normal((m, n1, n2)).astype(dtype))
+        tangent = as_operator(A).tangent(left, right)
+        assert pins_down(tangent, left, right, xp.ones(m, **like(A))) is expected
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_problems_are_planted_by_every_library(library: str, dtype: str) -> None:
+    planted = plant(20, 15, 2, 400, outliers=0.05, dtype=dtype, library=library, rng=5)
+    again = plant(20, 15, 2, 400, outliers=0.05, dtype=dtype, library=library, rng=5)
+    host = plant(20, 15, 2, 400, outliers=0.05, dtype=dtype, rng=5)
+    A = to_numpy(planted.A)
+    assert A.dtype == to_numpy(planted.y).dtype == dtype
+    assert np.array_equal(A, to_numpy(again.A))
+    assert np.array_equal(planted.left, host.left)  # the same matrix and the same outliers
+    assert np.array_equal(planted.outliers, host.outliers)
+    assert abs(float(A.mean())) < 0.02
+    assert float(A.std()) == pytest.approx(1, abs=0.02)
+    expected = np.einsum("ijk,jk->i", A.astype(float), planted.matrix)
+    clean = ~planted.outliers
+    assert np.allclose(to_numpy(planted.y)[clean], expected[clean], rtol=1e-4, atol=1e-5)
+    assert rr.recover(planted.A, planted.y, 2).status is rr.Status.RECOVERED
+
+
+def test_planting_refuses_what_it_cannot_do() -> None:
+    with pytest.raises(ValueError, match="library='tensorflow' is not known; expected one of"):
+        plant(4, 3, 1, 20, library="tensorflow")
+    with pytest.raises(ValueError, match="out is for NumPy"):
+        plant(4, 3, 1, 20, library="torch", out=np.empty((20, 4, 3)))
+    if importlib.util.find_spec("cupy") is None:
+        with pytest.raises(ImportError, match="install it with: pip install cupy-cuda12x"):
+            plant(4, 3, 1, 20, library="cupy")
+
+
+class Greedy(DenseOperator):
+    """Runs out of memory as PyTorch does when a card is full."""
+
+    def tangent(self, U: Any, V: Any) -> Tangent:
+        import torch
+
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.")
+
+
+def test_a_full_card_is_a_sentence(small: Planted) -> None:
+    operator = Greedy(small.A.reshape(400, -1), (20, 15))
+    with pytest.raises(MemoryError, match=r"ran out of memory: this needs about .* Use float32"):
+        rr.recover(operator, small.y, 2)
+
+
+@pytest.mark.gpu
+def test_a_card_that_is_really_full_is_a_sentence() -> None:
+    import torch
+
+    planted = plant(60, 50, 3, 20_000, library="torch", device="cuda", rng=1)
+    total = torch.cuda.mem_get_info()[1]
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction((planted.A.nbytes + 2**26) / total)
+    try:
+        with pytest.raises(MemoryError, match="ran out of memory"):
+            rr.recover(planted.A, planted.y, 3)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+
+
+@pytest.mark.gpu
+def test_recorded_steps_are_the_same_steps(dtype: str) -> None:
+    """500 iterations on a card, nearly all of them replayed, against as many on the CPU."""
+    planted = plant(60, 50, 3, 2000, outliers=0.05, dtype=dtype, rng=1)
+    solver = rr.MedianTGD(max_iterations=500, tolerance=0)
+    host = rr.recover(planted.A, planted.y, 3, solver=solver)
+    card = rr.recover(planted.A, planted.y, 3, solver=solver, device="cuda")
+    assert card.iterations == 500
+    assert card.passes == pytest.approx(host.passes, abs=1)
+    difference = np.linalg.norm(to_numpy(card.matrix) - host.matrix) / np.linalg.norm(host.matrix)
+    assert difference < {"float32": 1e-4, "float64": 1e-11}[dtype]
 
 
 # Where the data is, and where it is asked to be.

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import robustrank as rr
+from robustrank.backend import solve_positive, to_numpy
+from robustrank.least_squares import directly, iteratively
 from robustrank.metrics import judge
-from robustrank.operators import StreamedOperator, Tangent, as_operator
+from robustrank.operators import StreamedOperator, as_operator
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import GaussNewton
 from robustrank.solvers.gauss_newton import Phase
-from robustrank.solvers.least_squares import damped_least_squares
 from robustrank.solvers.retraction import Point, retract
 
 Array = np.ndarray[Any, Any]
@@ -46,16 +47,29 @@ def test_retraction_of_nothing_is_the_point() -> None:
     assert np.allclose(dense(retract(point, np.zeros((16, 3)), 3)), dense(point))
 
 
-@pytest.mark.parametrize("damping", [0.0, 2.5])
-def test_conjugate_gradients_solve_the_damped_normal_equations(damping: float) -> None:
+@pytest.mark.parametrize("way", ["iteratively", "directly"])
+@pytest.mark.parametrize("damping", [1e-9, 2.5])
+def test_a_step_solves_the_damped_normal_equations(xp: Any, way: str, damping: float) -> None:
     rng = np.random.default_rng(2)
-    J = rng.standard_normal((60, 3, 8))
-    w, target = rng.uniform(0, 1, 60), rng.standard_normal(60)
-    W = damped_least_squares(Tangent(J), w, target, damping, tolerance=1e-13)
-    flat = J.reshape(60, 24)
-    normal = flat.T @ (w[:, None] * flat) + damping * np.eye(24)
-    expected = np.linalg.solve(normal, flat.T @ (w * target)).reshape(3, 8).T
-    assert np.allclose(W, expected, atol=1e-9)
+    host = random_point(rng)
+    point = Point(*(xp.asarray(part) for part in (host.left, host.values, host.right)))
+    A, w, target = (rng.random(shape) for shape in ((60, 9, 7), 60, 60))
+    columns = np.concatenate([A @ host.right, A.mT @ host.left], axis=1)  # (60, 16, 3)
+    tangent = as_operator(xp.asarray(A)).tangent(point.left, point.right)
+    weights, right = xp.asarray(w), tangent.adjoint(xp.asarray(w * target))
+    if way == "directly":
+        W = directly(tangent, (point.left, point.right), weights, right, damping)
+    else:
+        W = iteratively(tangent, weights, right, damping, tolerance=1e-13)
+    J = columns.reshape(60, 48)
+    normal = J.T @ (w[:, None] * J) + damping * np.eye(48)
+    expected = np.linalg.lstsq(normal, J.T @ (w * target), rcond=1e-12)[0].reshape(16, 3)
+    assert np.allclose(to_numpy(W), expected, atol=1e-6)
+
+
+def test_a_factorisation_that_fails_says_so(xp: Any) -> None:
+    solution = to_numpy(solve_positive(xp.asarray(-np.eye(3)), xp.asarray(np.ones(3))))
+    assert not np.any(solution == 1)
 
 
 def test_search_step_is_weighted_least_squares(small: Planted) -> None:

@@ -33,6 +33,7 @@ PUBLIC_NAMES = [
     "metrics",
     "operators",
     "recover",
+    "recover_many",
     "simulate",
     "theory",
 ]

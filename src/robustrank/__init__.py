@@ -8,6 +8,7 @@
 """
 
 from robustrank import metrics, operators, simulate, theory
+from robustrank.many import recover_many
 from robustrank.problem import Problem, UndersampledWarning
 from robustrank.recover import Interrupted, recover
 from robustrank.result import Certificate, Recovery, Status, load
@@ -42,6 +43,7 @@ __all__ = [
     "metrics",
     "operators",
     "recover",
+    "recover_many",
     "simulate",
     "theory",
 ]

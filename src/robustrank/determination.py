@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 import numpy as np
 
 from robustrank.backend import Array, epsilon, frobenius_norm, like, namespace
 from robustrank.conjugate_gradients import conjugate_gradients
+from robustrank.least_squares import directly, directly_is_faster
+from robustrank.operators import Tangent, UnstoredTangent
 from robustrank.theory import degrees_of_freedom
 
 # Exact arithmetic would need one step for each degree of freedom at most.
 _STEPS_PER_DEGREE = 2
 
 
-class Linearised(Protocol):
-    """The measurements linearised at an answer, as ``Tangent`` holds them."""
-
-    def gram(self, weights: Array, W: Array) -> Array:
-        """J*(weights · J(W)), J(W) being the change of the measurements along W = [dU; dV]."""
+Linearised = Tangent | UnstoredTangent
 
 
 def pins_down(tangent: Linearised, left: Array, right: Array, rests_on: Array) -> bool:
@@ -39,7 +36,13 @@ def pins_down(tangent: Linearised, left: Array, right: Array, rests_on: Array) -
     def seen(W: Array) -> Array:
         return tangent.gram(rests_on, W)
 
-    approximations = conjugate_gradients(seen, seen(sought))
+    target = seen(sought)
+    if isinstance(tangent, Tangent) and directly_is_faster(target):
+        slight = epsilon(left) * float(namespace(rests_on).sum(rests_on))
+        found = directly(tangent, (left, right), rests_on, target, slight)
+        if float(frobenius_norm(found - sought)) < enough:
+            return True  # otherwise rounding may be to blame: see more closely
+    approximations = conjugate_gradients(seen, target)
     found, energy = next(approximations)
     gone = float(energy) * epsilon(left) ** 2  # what is not found by then is not seen
     for _ in range(_STEPS_PER_DEGREE * freedom):

@@ -15,6 +15,7 @@ from robustrank.backend import (
     Seed,
     as_generator,
     check_positive,
+    explained_shortage,
     full_precision,
     move,
     namespace,
@@ -117,9 +118,9 @@ def recover(
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r} cannot be called; expected a function")
     passes_before = A.passes if isinstance(A, Operator) else 0.0
-    if device is not None and not isinstance(A, Operator):
-        A, y = move(A, device), move(y, device)
-    with full_precision(A):
+    with full_precision(A), explained_shortage(_memory_needed(A)):
+        if device is not None and not isinstance(A, Operator):
+            A, y = move(A, device), move(y, device)
         operator = as_operator(A, shape)
         problem = Problem(operator, y, rank)
         attempts = _attempts(problem, chosen, as_generator(rng), callback, time_limit, began)
@@ -151,6 +152,11 @@ def _attempts(
         if attempts[-1].status in _FINAL:
             break
     return attempts
+
+
+def _memory_needed(A: Any) -> int:
+    """In bytes, about: the sensing data, and what solving adds to it."""
+    return int(1.25 * getattr(A, "nbytes", 0))
 
 
 # Singular values below this share of what counts as explained come of a rank given too large.

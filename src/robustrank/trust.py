@@ -77,4 +77,4 @@ class SoftTruncation(TrustRule):
 def trusted(values: Array, weights: Array) -> Array:
     """weights · values, where a value without weight counts as zero even if it is infinite."""
     xp = namespace(values)
-    return weights * xp.where(weights > 0, values, xp.zeros_like(values))
+    return weights * xp.where(weights > 0, values, 0.0)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 import time
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 
 import click
 import numpy as np
@@ -16,20 +15,20 @@ from rich.table import Table
 from threadpoolctl import threadpool_info
 
 import robustrank
+from robustrank.backend import LIBRARIES, cards
 from robustrank.operators import as_operator, check_operator
 from robustrank.simulate import plant
 
 _CORE = ("numpy", "scipy", "array-api-compat", "array-api-extra")
 _EXTRAS = ("matplotlib", "click", "rich")
-_BACKENDS = {"numpy": "numpy", "torch": "torch", "jax": "jax", "cupy": "cupy-cuda12x"}
 _PASS_BYTES = 256 * 2**20
 
 
 @click.command()
 def doctor() -> int:
-    """Print versions, threads and backends; check an operator; measure memory bandwidth."""
+    """Print versions, threads, backends and devices; check an operator; measure bandwidth."""
     table = Table(box=None, show_header=False, pad_edge=False)
-    for name, text in (*_versions(), *_threads(), *_backends()):
+    for name, text in (*_versions(), *_threads(), *_backends(), *_cards()):
         table.add_row(name, text)
     healthy = True
     for dtype in ("float32", "float64"):
@@ -65,9 +64,21 @@ def _threads() -> Iterator[tuple[str, str]]:
 
 def _backends() -> Iterator[tuple[str, str]]:
     """Which array libraries are here; found without importing them."""
-    for module, package in _BACKENDS.items():
-        found = importlib.util.find_spec(module) is not None
-        yield f"backend {module}", _version_of(package) if found else "not installed"
+    distributions = packages_distributions()
+    for module, package in LIBRARIES.items():
+        named = distributions.get(module, [package])  # CuPy has a package for every CUDA
+        yield f"backend {module}", _version_of(named[0])
+
+
+def _cards() -> Iterator[tuple[str, str]]:
+    """Which graphics cards there are, how much memory they have and how fast it is."""
+    found = cards()
+    for card in found:
+        memory = f"{card.free / 1e9:.0f} of {card.memory / 1e9:.0f} GB free"
+        speed = f"{card.copy_bandwidth() / 1e9:,.0f} GB/s copying"
+        yield f"device {card.device}", f"{card.name}, {memory}, {speed}"
+    if not found:
+        yield "device", "no CUDA device that PyTorch can use; the CPU does the work"
 
 
 def measure_bandwidth(repeats: int = 5) -> tuple[float, float]:

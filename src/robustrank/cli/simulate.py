@@ -59,7 +59,7 @@ def simulate(output: Path, sensing: Path | None, **model: Any) -> None:
     if sensing is None:
         arrays["A"] = planted.A
     with atomic_writer(output) as stream:
-        np.savez(stream, **arrays)  # type: ignore[arg-type]  # the stub reads ** as its own options
+        np.savez(stream, **arrays)
     _tell(planted, output, sensing)
 
 

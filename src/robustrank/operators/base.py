@@ -96,3 +96,7 @@ class Operator(ABC):
     @abstractmethod
     def passes(self) -> float:
         """How often the whole sensing data was read so far, reads by subsets included."""
+
+    @abstractmethod
+    def add_passes(self, passes: float) -> None:
+        """Count reads that went by without a call, as when a card replays recorded steps."""

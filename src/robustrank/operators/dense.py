@@ -47,6 +47,9 @@ class DenseOperator(Operator):
     def passes(self) -> float:
         return self._counter.rows_read / self.measurements
 
+    def add_passes(self, passes: float) -> None:
+        self._counter.add(round(passes * self.measurements))
+
     @property
     def in_memory(self) -> bool:
         return True

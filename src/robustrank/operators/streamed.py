@@ -58,6 +58,9 @@ class StreamedOperator(Operator):
     def passes(self) -> float:
         return self._counter.rows_read / self.measurements
 
+    def add_passes(self, passes: float) -> None:
+        self._counter.add(round(passes * self.measurements))
+
     @property
     def in_memory(self) -> bool:
         return not isinstance(self._sensing, np.memmap)

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from robustrank.backend import Array, namespace
+from robustrank.backend import Array, like, namespace
 from robustrank.operators.fused import kernels_for
 
 if TYPE_CHECKING:
     from robustrank.operators.base import Operator
+
+
+_ROWS = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,18 @@ class Tangent:
         x = np.ascontiguousarray(W.T).ravel()
         sums = kernels.gram(self._flat(np), weights, x)
         return sums.reshape(self.rows.shape[1:]).T
+
+    def normal_matrix(self, weights: Array) -> Array:
+        """The matrix of ``gram``, for Wᵀ read row by row."""
+        xp = namespace(self.rows)
+        flat = self._flat(xp)
+        m, size = flat.shape
+        total = xp.zeros((size, size), **like(flat))
+        for first in range(0, m, _ROWS):  # so that no second copy of the map is made
+            rows = slice(first, min(first + _ROWS, m))
+            some = flat[rows, :]
+            total += xp.matrix_transpose(some) @ (weights[rows, None] * some)
+        return total
 
     def _flat(self, xp: Array) -> Array:
         m, r, n = self.rows.shape

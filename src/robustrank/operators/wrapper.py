@@ -27,6 +27,9 @@ class Wrapper(Operator):
     def passes(self) -> float:
         return self.inner.passes
 
+    def add_passes(self, passes: float) -> None:
+        self.inner.add_passes(passes)
+
     @property
     def in_memory(self) -> bool:
         return self.inner.in_memory

@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import check_count, check_positive
+from robustrank.backend import (
+    Array,
+    check_count,
+    check_positive,
+    like,
+    namespace,
+    standard_normal,
+    to_numpy,
+)
 from robustrank.simulate.outliers import OUTLIER_MODELS, Scene
 from robustrank.simulate.streams import Purpose, seed_of, sensing_rows, stream
 
@@ -21,8 +29,8 @@ _BLOCK_BYTES = 32 * 2**20
 class Planted:
     """A problem with its answer. Solvers get ``A`` and ``y``; the rest is for judging them."""
 
-    A: Matrix  # (m, n1, n2)
-    y: Matrix  # (m,)
+    A: Array  # (m, n1, n2)
+    y: Array  # (m,)
     left: Matrix  # X, n1 × r
     right: Matrix  # Y, n2 × r
     outliers: Matrix  # (m,) boolean
@@ -53,6 +61,8 @@ def plant(
     condition_number: float | None = None,
     dtype: Any = np.float64,
     rng: int | np.random.Generator | None = None,
+    library: str = "numpy",
+    device: str | None = None,
     out: Matrix | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Planted:
@@ -64,14 +74,28 @@ def plant(
     values, or ``condition_number`` asks for a geometric run of them with that ratio. The sensing
     data goes into ``out`` where one is given, for example a memory-mapped file; ``progress`` is
     told now and then which fraction of it is done.
+
+    ``A`` and ``y`` are arrays of ``library`` ("numpy", "torch", "jax" or "cupy"), drawn on
+    ``device``. The same ``rng`` plants the same matrix and the same outliers everywhere, while the
+    sensing data depends on the library and the kind of device.
     """
+    if library != "numpy" and out is not None:
+        raise ValueError(f"out is for NumPy, not for library={library!r}; leave it out")
     _check(n1, n2, rank, measurements, outliers, outlier_model, noise)
     seed = seed_of(rng)
     left, right = _factors(n1, n2, rank, _spectrum(rank, spectrum, condition_number), seed)
     target = left @ right.T
     norm = float(np.linalg.norm(target))
-    A = np.empty((measurements, n1, n2), dtype) if out is None else out
-    clean, impostor = _measure(A, target, _impostor(n1, n2, rank, norm, seed), seed, progress)
+    both = np.stack([target.ravel(), _impostor(n1, n2, rank, norm, seed).ravel()], axis=1)
+    A: Array
+    if library == "numpy":
+        A = np.empty((measurements, n1, n2), dtype) if out is None else out
+        clean, impostor = _measure(A, both, seed, progress)
+    else:
+        sensing_seed = int(stream(seed, Purpose.SENSING).integers(2**63))
+        precision = np.dtype(dtype).name
+        A = standard_normal((measurements, n1, n2), precision, sensing_seed, library, device)
+        clean, impostor = _measure_where_it_is(A, both)
 
     corrupted = np.zeros(measurements, bool)
     count = round(outliers * measurements)
@@ -82,7 +106,8 @@ def plant(
     if noise:
         smallest = float(np.linalg.svd(target, compute_uv=False)[rank - 1])
         y += noise * smallest * stream(seed, Purpose.NOISE).uniform(-1, 1, measurements)
-    return Planted(A, y.astype(A.dtype), left, right, corrupted, seed)
+    y = namespace(A).asarray(y.astype(dtype if out is None else out.dtype), **like(A))
+    return Planted(A, y, left, right, corrupted, seed)
 
 
 def _check(
@@ -139,15 +164,10 @@ def _impostor(n1: int, n2: int, rank: int, norm: float, seed: int) -> Matrix:
 
 
 def _measure(
-    A: Matrix,
-    target: Matrix,
-    impostor: Matrix,
-    seed: int,
-    progress: Callable[[float], None] | None,
+    A: Matrix, both: Matrix, seed: int, progress: Callable[[float], None] | None
 ) -> tuple[Matrix, Matrix]:
-    """Fill ``A`` with Gaussian rows and measure both matrices with them, as they are stored."""
-    m, size = A.shape[0], target.size
-    both = np.stack([target.ravel(), impostor.ravel()], axis=1)
+    """Fill ``A`` with Gaussian rows and measure two matrices with them, as they are stored."""
+    m, size = A.shape[0], len(both)
     values = np.empty((m, 2))
     height = max(1, _BLOCK_BYTES // (8 * size))
     for first in range(0, m, height):
@@ -158,4 +178,18 @@ def _measure(
         values[rows] = stored.astype(np.float64, copy=False) @ both
         if progress is not None:
             progress(rows.stop / m)
+    return values[:, 0], values[:, 1]
+
+
+def _measure_where_it_is(A: Array, both: Matrix) -> tuple[Matrix, Matrix]:
+    """Measure two matrices with the rows of ``A`` in double precision, a block at a time."""
+    xp = namespace(A)
+    flat = xp.reshape(A, (A.shape[0], -1))
+    exact = xp.asarray(both, **like(A) | {"dtype": xp.float64})
+    height = max(1, _BLOCK_BYTES // (8 * len(both)))
+    blocks = [
+        xp.astype(flat[first : min(first + height, len(A)), :], xp.float64, copy=False) @ exact
+        for first in range(0, len(A), height)
+    ]
+    values = to_numpy(xp.concat(blocks, axis=0))
     return values[:, 0], values[:, 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
@@ -24,18 +25,31 @@ class State:
     residual: Array  # y − A(U Vᵀ)
     median: Array  # lower median of |residual|
     weights: Array  # how far each measurement is believed
-    change: Array | float  # how far the last step moved the factors, relative to their size
+
+    def change(self) -> float:
+        """How far the last step moved the factors, relative to their size."""
+        return math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class MovedState(State):
+    """A state that was told how far the last step went."""
+
+    moved: float
+
+    def change(self) -> float:
+        return self.moved
 
 
 StateT = TypeVar("StateT", bound=State)
 
 
-def observe(problem: Problem, U: Array, V: Array, trust: TrustRule, change: Array | float) -> State:
+def observe(problem: Problem, U: Array, V: Array, trust: TrustRule) -> State:
     """The state at (U, V): one pass over the sensing data."""
     residual = problem.y - problem.operator.measure(U, V)
     magnitudes = namespace(residual).abs(residual)
     median = lower_median(magnitudes)
-    return State(U, V, residual, median, trust.weights(magnitudes, median), change)
+    return State(U, V, residual, median, trust.weights(magnitudes, median))
 
 
 class Solver(ABC, Generic[StateT]):
@@ -43,6 +57,7 @@ class Solver(ABC, Generic[StateT]):
 
     name: str  # how a person calls it
     check_every: ClassVar[int]  # steps between two looks at the progress
+    blind: ClassVar[bool] = False  # its steps look at no value, so that a card can run many alone
     rounding: ClassVar[float]  # how far rounding alone moves the factors in a step, in units of it
     max_iterations: int
     tolerance: float  # stop when a step moves the factors by less, relatively; 0 for never

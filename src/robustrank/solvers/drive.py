@@ -13,6 +13,7 @@ from robustrank.backend import Array, like, namespace
 from robustrank.problem import Problem, Units
 from robustrank.result import Check, History, Status
 from robustrank.solvers.base import Solver, State, StateT
+from robustrank.solvers.stride import Stride
 
 
 @dataclass(frozen=True)
@@ -86,17 +87,19 @@ def _loop(
     watch: _Watch,
     time_limit: float | None,
 ) -> Status:
+    def late() -> bool:
+        return time_limit is not None and watch.seconds() > time_limit
+
     try:
         state = solver.start(problem, rng)
         ended = watch.look(0, state)
+        stride = Stride(problem, solver, late)
         iteration = 0
         while ended is None:
-            state = solver.step(problem, state)
-            iteration += 1
-            late = time_limit is not None and watch.seconds() > time_limit
-            if late or iteration % solver.check_every == 0 or iteration == solver.max_iterations:
-                ended = watch.look(iteration, state)
-            if late:
+            state, taken = stride.take(state, solver.max_iterations - iteration)
+            iteration += taken
+            ended = watch.look(iteration, state)
+            if late():
                 ended = ended or Status.TIME_LIMIT
     except KeyboardInterrupt:
         return Status.INTERRUPTED
@@ -130,7 +133,7 @@ class _Watch:
 
     def look(self, iteration: int, state: State) -> Status | None:
         """Record the state after ``iteration`` steps; the reason to stop, if there is one."""
-        change = float(state.change)
+        change = state.change()
         check = Check(
             iteration=iteration,
             misfit=float(state.median) / self._scale,
@@ -171,4 +174,4 @@ def _nothing(problem: Problem, solver: Solver[StateT]) -> State:
     n1, n2 = problem.operator.matrix_shape
     U, V = (xp.zeros((n, problem.rank), **like(problem.y)) for n in (n1, n2))
     weights = solver.trust.weights(xp.abs(problem.y), problem.scale)
-    return State(U, V, problem.y, xp.asarray(problem.scale, **like(problem.y)), weights, math.inf)
+    return State(U, V, problem.y, xp.asarray(problem.scale, **like(problem.y)), weights)

@@ -13,14 +13,13 @@ from robustrank.backend import (
     check_count,
     check_positive,
     epsilon,
-    frobenius_norm,
     lower_median,
     namespace,
 )
+from robustrank.least_squares import damped_least_squares
 from robustrank.operators import Tangent
 from robustrank.problem import Problem
-from robustrank.solvers.base import Solver, State
-from robustrank.solvers.least_squares import damped_least_squares
+from robustrank.solvers.base import MovedState, Solver
 from robustrank.solvers.retraction import Point, retract
 from robustrank.spectral import truncated_start
 from robustrank.trust import MedianTruncation, SoftTruncation, TrustRule
@@ -42,7 +41,7 @@ _CONVERGING_STEPS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class GaussNewtonState(State):
+class GaussNewtonState(MovedState):
     """Beside the state, the point in its orthonormal form and where the search stands."""
 
     point: Point
@@ -123,6 +122,7 @@ class GaussNewton(Solver[GaussNewtonState]):
         misfit, total = float(state.median) / problem.scale, namespace(state.weights).sum
         W = damped_least_squares(
             state.tangent,
+            (state.point.left, state.point.right),
             state.weights,
             state.residual,
             damping=self._damping(state, misfit) * float(total(state.weights)),
@@ -131,7 +131,8 @@ class GaussNewton(Solver[GaussNewtonState]):
         iteration = state.iteration + 1
         rank = self._columns(problem, state, iteration)
         point = retract(state.point, W, rank)
-        change = float(frobenius_norm(W)) / (float(frobenius_norm(state.point.values)) or 1.0)
+        norm = namespace(W).linalg.vector_norm
+        change = float(norm(W)) / (float(norm(state.point.values)) or 1.0)
         if state.point.values.shape[0] > problem.rank:
             # Nothing is small yet: a misfit may be bought with the columns that are to go.
             misfit, change = max(misfit, 1.0), max(change, 1.0)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from robustrank import theory
-from robustrank.backend import Array, check_count, check_positive, namespace, spectral_norm
+from robustrank.backend import Array, check_count, check_positive, like, namespace, spectral_norm
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, observe
 from robustrank.spectral import truncated_start
@@ -18,36 +18,49 @@ from robustrank.trust import KeepAll, MedianTruncation, TrustRule, trusted
 
 @dataclass(frozen=True, eq=False)
 class GradientState(State):
-    """Beside the state, the squared sizes of the starting factors, which divide every step."""
+    """Beside the state, where it came from and what does not change, for W = [U; V]."""
 
-    U0_squared: Array  # ‖U0‖²
-    V0_squared: Array  # ‖V0‖²
+    before: Array  # W before the last step
+    pace: Array  # (n1 + n2, 1): μ/‖U0‖² in the rows of U, μ/‖V0‖² in those of V
+    lean: Array  # (n1 + n2, 1): √λ in the rows of U, −√λ in those of V
+
+    def change(self) -> float:
+        xp = namespace(self.U)
+        W = xp.concat([self.U, self.V], axis=0)
+        norm = xp.linalg.vector_norm
+        return float(norm(W - self.before) / norm(W))
 
 
-def begin(problem: Problem, U0: Array, V0: Array, trust: TrustRule) -> GradientState:
+def begin(
+    problem: Problem, U0: Array, V0: Array, trust: TrustRule, mu: float, lam: float
+) -> GradientState:
     """The state of gradient descent started at the factors (U0, V0)."""
-    state = observe(problem, U0, V0, trust, math.inf)
+    xp = namespace(U0)
+    one_U, one_V = (xp.ones((factor.shape[0], 1), **like(factor)) for factor in (U0, V0))
+    paces = [mu / spectral_norm(U0) ** 2 * one_U, mu / spectral_norm(V0) ** 2 * one_V]
     return GradientState(
-        **vars(state), U0_squared=spectral_norm(U0) ** 2, V0_squared=spectral_norm(V0) ** 2
+        **vars(observe(problem, U0, V0, trust)),
+        before=xp.concat([xp.full_like(U0, xp.inf), xp.full_like(V0, xp.inf)], axis=0),
+        pace=xp.concat(paces, axis=0),
+        lean=math.sqrt(lam) * xp.concat([one_U, -one_V], axis=0),
     )
 
 
-def descend(
-    problem: Problem, state: GradientState, trust: TrustRule, mu: float, lam: float
-) -> GradientState:
-    """One iteration of Algorithm 1's gradient loop (update_rule): two passes over the data."""
-    U, V = state.U, state.V
-    transpose = namespace(U).matrix_transpose
-    believed = trusted(state.residual, state.weights) / (2 * problem.operator.measurements)
-    GV, GtU = problem.operator.backproject(believed, U, V)
-    imbalance = transpose(U) @ U - transpose(V) @ V
-    U_next = U - mu / state.U0_squared * (lam * (U @ imbalance) - GV)
-    V_next = V - mu / state.V0_squared * (-lam * (V @ imbalance) - GtU)
-    norm = namespace(U).linalg.vector_norm
-    moved = norm(U_next - U) ** 2 + norm(V_next - V) ** 2
-    change = (moved / (norm(U_next) ** 2 + norm(V_next) ** 2)) ** 0.5
-    seen = observe(problem, U_next, V_next, trust, change)
-    return GradientState(**vars(seen), U0_squared=state.U0_squared, V0_squared=state.V0_squared)
+def descend(problem: Problem, state: GradientState, trust: TrustRule) -> GradientState:
+    """One iteration of Algorithm 1's gradient loop (update_rule): two passes over the data.
+
+    Both halves of the update are one, on W = [U; V] stacked: on a card the time goes into the
+    number of small operations.
+    """
+    xp = namespace(state.U)
+    m, n1 = problem.operator.measurements, state.U.shape[0]
+    W = xp.concat([state.U, state.V], axis=0)
+    believed = trusted(state.residual, state.weights)
+    GW = xp.concat([*problem.operator.backproject(believed, state.U, state.V)], axis=0)
+    imbalance = xp.matrix_transpose(W) @ (state.lean * W)  # √λ (UᵀU − VᵀV)
+    W_next = W - state.pace * (state.lean * (W @ imbalance) - GW / (2 * m))
+    seen = observe(problem, W_next[:n1, :], W_next[n1:, :], trust)
+    return replace(state, **vars(seen), before=W)
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,7 @@ class MedianTGD(Solver[GradientState]):
     """
 
     check_every: ClassVar[int] = 10
+    blind: ClassVar[bool] = True
     rounding: ClassVar[float] = 0.25
     alpha_y: float = 12.0
     alpha_h: float = 6.0
@@ -100,10 +114,10 @@ class MedianTGD(Solver[GradientState]):
     def start(self, problem: Problem, rng: np.random.Generator) -> GradientState:
         rule = MedianTruncation(self.alpha_y)
         U0, V0 = truncated_start(problem, rule, rng, sample_split=self.sample_split)
-        return begin(problem, U0, V0, self.trust)
+        return begin(problem, U0, V0, self.trust, self.step_size, self.lam)
 
     def step(self, problem: Problem, state: GradientState) -> GradientState:
-        return descend(problem, state, self.trust, self.step_size, self.lam)
+        return descend(problem, state, self.trust)
 
 
 @dataclass(frozen=True)
@@ -114,6 +128,7 @@ class VanillaGD(Solver[GradientState]):
     """
 
     check_every: ClassVar[int] = 10
+    blind: ClassVar[bool] = True
     rounding: ClassVar[float] = 0.25
     step_size: float = 0.4
     balance: float = 0.25
@@ -129,10 +144,11 @@ class VanillaGD(Solver[GradientState]):
         return KeepAll()
 
     def start(self, problem: Problem, rng: np.random.Generator) -> GradientState:
-        return begin(problem, *truncated_start(problem, KeepAll(), rng), KeepAll())
+        U0, V0 = truncated_start(problem, KeepAll(), rng)
+        return begin(problem, U0, V0, KeepAll(), self.step_size, self.balance)
 
     def step(self, problem: Problem, state: GradientState) -> GradientState:
-        return descend(problem, state, KeepAll(), self.step_size, self.balance)
+        return descend(problem, state, KeepAll())
 
 
 def _check_steps(step_size: float, balance: float, max_iterations: int, tolerance: float) -> None:

@@ -20,7 +20,7 @@ from robustrank.backend import (
 )
 from robustrank.determination import Linearised
 from robustrank.problem import Problem
-from robustrank.solvers.base import Solver, State
+from robustrank.solvers.base import MovedState, Solver
 from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
 from robustrank.solvers.mixture import Belief, Mixture
 from robustrank.solvers.retraction import Point
@@ -42,7 +42,7 @@ class Best:
 
 
 @dataclass(frozen=True, eq=False)
-class MessageState(State):
+class MessageState(MovedState):
     """Beside the state, what the measurements say of it and the best that was seen."""
 
     point: Point

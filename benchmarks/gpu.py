@@ -1,0 +1,265 @@
+"""What a graphics card makes of it: ``make bench-gpu``, on a machine with one and PyTorch.
+
+Every problem is planted on the card. Speeds are ratios within one run, and times are wall-clock
+times of ``recover`` as a user calls it, after one call of the same kind to warm up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import gc
+import json
+import math
+import platform
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import robustrank as rr
+from robustrank.backend import cards
+from robustrank.files import atomic_writer
+from robustrank.simulate import Planted, plant
+
+N1, N2, RANK, M = 150, 120, 5, 2400
+FIRST_SEED = 70_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement, what was hoped for (None: to be reported), and how it was got."""
+
+    what: str
+    measured: float
+    target: str
+    met: bool | None
+    how: str
+
+
+def planted(seed: int, dtype: str = "float64", **other: Any) -> Planted:
+    """The setting of the headline, on the card, unless ``other`` says otherwise."""
+    setting: dict[str, Any] = {"n1": N1, "n2": N2, "rank": RANK, "measurements": M}
+    setting |= {"outliers": 0.05, "dtype": dtype, "library": "torch", "device": "cuda"}
+    return plant(**setting | other, rng=FIRST_SEED + seed)
+
+
+def solve(problem: Planted, solver: Any = "auto") -> tuple[float, rr.Recovery]:
+    """One call to ``recover``: how long it took on the card, and the answer."""
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    recovery = rr.recover(problem.A, problem.y, problem.rank, solver=solver)
+    torch.cuda.synchronize()
+    return time.perf_counter() - began, recovery
+
+
+def fastest(problem: Planted, solver: Any = "auto", times: int = 3) -> tuple[float, rr.Recovery]:
+    """The fastest of a few calls."""
+    return min((solve(problem, solver) for _ in range(times)), key=lambda timed: timed[0])
+
+
+def error(recovery: rr.Recovery, problem: Planted) -> float:
+    """The error against the planted matrix, which no solver sees."""
+    return rr.metrics.judge(recovery, problem).error
+
+
+def iteration_seconds(problem: Planted, few: int = 500, many: int = 2500) -> float:
+    """Seconds of a median-TGD iteration, its share of the checks included, at best of five."""
+
+    def run(iterations: int) -> float:
+        solver = rr.MedianTGD(max_iterations=iterations, tolerance=0)
+        return fastest(problem, solver, 5)[0]
+
+    return (run(many) - run(few)) / (many - few)
+
+
+def iteration_row(dtype: str, most: float, bandwidth: float) -> Row:
+    """An iteration against two reads of A at the speed at which the card copies."""
+    problem = planted(0, dtype)
+    reads = 2 * problem.A.nbytes / bandwidth
+    took = iteration_seconds(problem)
+    ratio = took / reads
+    how = f"{took * 1e6:.0f} µs against {reads * 1e6:.0f} µs"
+    return Row(f"median-TGD iteration / two reads, {dtype}", ratio, f"≤ {most}", ratio <= most, how)
+
+
+def iterations_to(problem: Planted, goal: float) -> int:
+    """How many iterations the paper's method needs to an error below ``goal``."""
+
+    def near(progress: rr.Progress) -> bool:
+        left, right = (rr.backend.to_numpy(part) for part in (progress.left, progress.right))
+        return rr.metrics.normalised_error((left, right), (problem.left, problem.right)) < goal
+
+    solver = rr.MedianTGD(tolerance=0)
+    return rr.recover(problem.A, problem.y, RANK, solver=solver, callback=near).iterations
+
+
+def speed_row(trials: int = 5) -> Row:
+    """The whole of ``auto``, to rounding and with its certificate, against median-TGD to 1e-6."""
+    ratios, ours, papers = [], [], []
+    for seed in range(1, trials + 1):
+        problem = planted(seed)
+        enough = rr.MedianTGD(max_iterations=iterations_to(problem, 1e-6), tolerance=0)
+        auto, recovery = fastest(problem)
+        paper, reached = solve(problem, enough)
+        assert error(recovery, problem) < 1e-6
+        assert error(reached, problem) < 1e-6
+        ratios.append(paper / auto)
+        ours.append(auto)
+        papers.append(paper)
+    middle = statistics.median
+    how = (
+        f"median of {trials}, {min(ratios):.1f} to {max(ratios):.1f}: auto "
+        f"{middle(ours) * 1e3:.0f} ms, median-TGD {middle(papers) * 1e3:.0f} ms"
+    )
+    ratio = middle(ratios)
+    return Row("auto against median-TGD to 1e-6", ratio, "≥ 10", ratio >= 10, how)
+
+
+def many_row(count: int) -> Row:
+    """Independent problems, each planted on the card with an A of its own, and solved."""
+    truths = []
+
+    def problems() -> Iterator[tuple[Any, Any]]:
+        for seed in range(1000, 1000 + count):
+            problem = planted(seed)
+            truths.append((problem.left, problem.right))
+            yield problem.A, problem.y
+
+    began = time.perf_counter()
+    found = list(rr.recover_many(problems(), RANK))
+    took = time.perf_counter() - began
+    errors = [
+        rr.metrics.normalised_error(
+            (rr.backend.to_numpy(one.left), rr.backend.to_numpy(one.right)), truth
+        )
+        for one, truth in zip(found, truths, strict=True)
+    ]
+    good = sum(value < 1e-6 for value in errors)
+    rate = count / took
+    how = f"{count} problems in {took:.1f} s, planting included; {good} below 1e-6"
+    return Row("problems a second, auto", rate, "≥ 15", rate >= 15, how)
+
+
+def large_row() -> Row:
+    """A problem of 9.6 GB."""
+    problem = planted(0, "float32", n1=400, n2=300, rank=10, measurements=20_000, outliers=0.1)
+    solve(problem)
+    took, recovery = solve(problem)
+    reads = recovery.passes * problem.A.nbytes / took
+    how = (
+        f"400 × 300, r = 10, m = 20,000, 10 % huge: {took:.2f} s, {recovery.iterations} steps, "
+        f"{recovery.passes:.0f} passes, {reads / 1e9:,.0f} GB/s, {recovery.status.name}"
+    )
+    wrong = error(recovery, problem)
+    return Row("error of a large one, float32", wrong, "≤ 1e-5", wrong <= 1e-5, how)
+
+
+def memory_rows() -> Iterator[Row]:
+    """The most that a call allocates on the card beside A, against A itself.
+
+    What the libraries of the card hold for themselves once loaded is not counted; it is told.
+    """
+    for solver in ("auto", "median-tgd"):
+        for dtype in ("float64", "float32"):
+            problem = planted(0, dtype)
+            solve(problem, solver)
+            gc.collect()
+            before = torch.cuda.memory_allocated()
+            torch.cuda.reset_peak_memory_stats()
+            solve(problem, solver)
+            share = (torch.cuda.max_memory_allocated() - before) / problem.A.nbytes
+            theirs = before - problem.A.nbytes
+            what = f"memory beside A / A, {solver}, {dtype}"
+            how = f"A takes {problem.A.nbytes / 1e6:.0f} MB, the libraries {theirs / 1e6:.0f} MB"
+            yield Row(what, share, "≤ 0.25", share <= 0.25, how)
+
+
+GROWTH: dict[str, list[dict[str, Any]]] = {
+    "m": [{"measurements": m} for m in (2400, 5400, 11_000, 24_000)],
+    "n": [{"n1": n, "n2": n, "measurements": 7000} for n in (60, 130, 280, 600)],
+    "r": [{"rank": r, "measurements": 6000} for r in (1, 2, 5, 10)],
+}
+
+
+def growth_rows() -> Iterator[Row]:
+    """Exponents of the time of an iteration and of the whole of ``auto``, over a decade each."""
+    for letter, settings in GROWTH.items():
+        sizes = [
+            setting[{"m": "measurements", "n": "n1", "r": "rank"}[letter]] for setting in settings
+        ]
+        iterations, autos = [], []
+        for setting in settings:
+            problem = planted(0, **setting)
+            iterations.append(iteration_seconds(problem, 100, 300))
+            solve(problem)
+            autos.append(fastest(problem)[0])
+        for name, times in (("median-TGD iteration", iterations), ("auto", autos)):
+            exponent = slope([math.log(s) for s in sizes], [math.log(t) for t in times])
+            how = ", ".join(
+                f"{letter} = {s:,}: {t * 1e3:.3g} ms" for s, t in zip(sizes, times, strict=True)
+            )
+            theory = {"m": 1, "n": 2, "r": 0}[letter]
+            yield Row(f"growth of {name} with {letter}", exponent, f"theory {theory}", None, how)
+
+
+def slope(x: list[float], y: list[float]) -> float:
+    """Of the line of least squares."""
+    return statistics.linear_regression(x, y).slope
+
+
+def rows(problems: int) -> Iterator[Row]:
+    """Every measurement, in the order of the table."""
+    card = cards()[0]
+    bandwidth = card.copy_bandwidth()
+    yield Row("copy bandwidth, GB/s", bandwidth / 1e9, "report", None, "1 GB, read and written")
+    solve(planted(999))  # the libraries of the card load
+    solve(planted(999, "float32"))
+    yield iteration_row("float64", 1.6, bandwidth)
+    yield iteration_row("float32", 2.0, bandwidth)
+    yield speed_row()
+    yield many_row(problems)
+    yield large_row()
+    yield from memory_rows()
+    yield from growth_rows()
+
+
+def main() -> None:
+    """Measure, print the table, write JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--problems", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=99, help="only so many rows")
+    given = parser.parse_args()
+    if not cards():
+        parser.exit(1, "PyTorch sees no CUDA device: this benchmark needs one\n")
+    print("| what | measured | must | met | how |\n| --- | --- | --- | --- | --- |")
+    measured = []
+    for row in islice(rows(given.problems), given.first):
+        verdict = {True: "yes", False: "no", None: "–"}[row.met]
+        print(
+            f"| {row.what} | {row.measured:.3g} | {row.target} | {verdict} | {row.how} |",
+            flush=True,
+        )
+        measured.append(asdict(row))
+    if given.json is not None:
+        environment = {
+            "card": cards()[0].name,
+            "date": datetime.date.today().isoformat(),
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "robustrank": rr.__version__,
+        }
+        with atomic_writer(given.json) as stream:
+            stream.write(
+                json.dumps({"environment": environment, "rows": measured}, indent=1).encode()
+            )
+
+
+if __name__ == "__main__":
+    main()

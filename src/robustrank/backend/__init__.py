@@ -1,0 +1,69 @@
+"""The one room that knows array libraries.
+
+Everything numeric is written against the array API standard; what the standard lacks is here, once.
+"""
+
+from robustrank.backend.arguments import Seed, as_generator, check_count, check_positive
+from robustrank.backend.arrays import (
+    Array,
+    Namespace,
+    check_same_place,
+    epsilon,
+    library,
+    like,
+    namespace,
+    refuse_masked,
+    to_numpy,
+)
+from robustrank.backend.cards import (
+    Card,
+    cards,
+    explained_shortage,
+    full_precision,
+    move,
+    on_card,
+    recorded,
+)
+from robustrank.backend.libraries import LIBRARIES, load_library, standard_normal
+from robustrank.backend.numerics import (
+    frobenius_norm,
+    leading_svd,
+    lower_median,
+    quantile_index,
+    sample_quantile,
+    solve_positive,
+    spectral_norm,
+)
+
+__all__ = [
+    "LIBRARIES",
+    "Array",
+    "Card",
+    "Namespace",
+    "Seed",
+    "as_generator",
+    "cards",
+    "check_count",
+    "check_positive",
+    "check_same_place",
+    "epsilon",
+    "explained_shortage",
+    "frobenius_norm",
+    "full_precision",
+    "leading_svd",
+    "library",
+    "like",
+    "load_library",
+    "lower_median",
+    "move",
+    "namespace",
+    "on_card",
+    "quantile_index",
+    "recorded",
+    "refuse_masked",
+    "sample_quantile",
+    "solve_positive",
+    "spectral_norm",
+    "standard_normal",
+    "to_numpy",
+]

@@ -1,0 +1,155 @@
+"""Graphics cards: what is on one, how to get there, and how to keep it busy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import device, is_cupy_array, is_jax_array, is_torch_array, to_device
+
+from robustrank.backend.arrays import Array
+
+
+def on_card(array: Array) -> bool:
+    """Whether the array is in the memory of a graphics card."""
+    if is_torch_array(array):
+        return bool(array.is_cuda)
+    if is_jax_array(array):
+        return bool(device(array).platform == "gpu")
+    return bool(is_cupy_array(array))
+
+
+def move(array: Any, target: str) -> Array:
+    """The array on a device, ``"cpu"`` or ``"cuda"`` or ``"cuda:1"``; a NumPy array by PyTorch."""
+    kind, _, index = str(target).partition(":")
+    if kind not in ("cpu", "cuda") or (index and not index.isdigit()):
+        raise ValueError(f'device={target!r} is not known; expected "cpu", "cuda" or "cuda:0"')
+    if is_jax_array(array):
+        import jax
+
+        try:
+            return jax.device_put(array, jax.devices(kind)[int(index or 0)])
+        except (RuntimeError, IndexError) as error:
+            raise ValueError(f"JAX has no device {target}: {error}") from error
+    if is_cupy_array(array):
+        return to_device(array, "cpu") if kind == "cpu" else array
+    if not is_torch_array(array) and kind == "cpu":
+        return array
+    return _move_with_torch(array, kind, target)
+
+
+def _move_with_torch(array: Any, kind: str, target: str) -> Array:
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(
+            f"device={target!r} needs PyTorch for NumPy arrays; install it with: pip install torch"
+        ) from error
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"PyTorch sees no CUDA device for device={target!r}; leave device out")
+    return torch.asarray(array if is_torch_array(array) else np.asarray(array), device=target)
+
+
+@contextmanager
+def explained_shortage(needed: int) -> Iterator[None]:
+    """Turns a device's lack of memory into a sentence; ``needed`` is in bytes, about."""
+    try:
+        yield
+    except Exception as error:
+        # PyTorch and CuPy call it so; JAX has no type for it.
+        short = type(error).__name__ == "OutOfMemoryError" or "RESOURCE_EXHAUSTED" in str(error)
+        if not short:
+            raise
+        raise MemoryError(
+            f"the device ran out of memory: this needs about {needed / 1e9:.1f} GB there. Use "
+            "float32, free what else is on the device, solve fewer problems at a time, or leave "
+            "device out: a memory-mapped file is read in blocks and needs no memory for A"
+        ) from error
+
+
+@dataclass(frozen=True)
+class Card:
+    """A graphics card as PyTorch sees it."""
+
+    device: str  # such as "cuda:0"
+    name: str
+    memory: int  # bytes
+    free: int  # bytes
+
+    def copy_bandwidth(self, size: int = 2**30, repeats: int = 10) -> float:
+        """Bytes read and written in a second by copying ``size`` bytes, at best."""
+        import torch
+
+        size = min(size, self.free // 4)
+        source = torch.zeros(size, dtype=torch.uint8, device=self.device)
+        target = torch.empty_like(source)
+        times = []
+        for _ in range(repeats + 1):  # the first pays for the start
+            torch.cuda.synchronize(self.device)
+            began = time.perf_counter()
+            target.copy_(source)
+            torch.cuda.synchronize(self.device)
+            times.append(time.perf_counter() - began)
+        return 2 * size / min(times[1:])
+
+
+def cards() -> list[Card]:
+    """The graphics cards that PyTorch can use; none where it is not installed."""
+    try:
+        import torch
+    except ImportError:
+        return []
+    found = []
+    for index in range(torch.cuda.device_count()):
+        free, total = torch.cuda.mem_get_info(index)
+        found.append(Card(f"cuda:{index}", torch.cuda.get_device_name(index), total, free))
+    return found
+
+
+def full_precision(array: Array) -> AbstractContextManager[Any]:
+    """A context in which products of such arrays keep their precision.
+
+    JAX on a card would multiply single precision with ten bits unless told otherwise. PyTorch and
+    CuPy do not, unless the user asked for it, and then it is the user's choice.
+    """
+    if not is_jax_array(array):
+        return nullcontext()
+    import jax
+
+    context: AbstractContextManager[Any] = jax.default_matmul_precision("highest")
+    return context
+
+
+def recorded(
+    function: Callable[[tuple[Array, ...]], tuple[Array, ...]], arrays: tuple[Array, ...]
+) -> Callable[[tuple[Array, ...], int], tuple[Array, ...]] | None:
+    """The function, to be applied many times in a row; None where the library cannot record.
+
+    A card then runs each application in one launch. The function must have run before, on arrays of
+    the same shapes, and must not look at their values. What it reads beside its arguments is read
+    where it lies when it is replayed.
+    """
+    if not (is_torch_array(arrays[0]) and on_card(arrays[0])):
+        return None
+    import torch
+
+    with torch.cuda.device(arrays[0].device):
+        inputs = tuple(array.clone() for array in arrays)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for fixed, output in zip(inputs, function(inputs), strict=True):
+                if output is not fixed:
+                    fixed.copy_(output)
+
+    def replay(arrays: tuple[Array, ...], times: int) -> tuple[Array, ...]:
+        for fixed, given in zip(inputs, arrays, strict=True):
+            fixed.copy_(given)
+        for _ in range(times):
+            graph.replay()
+        return tuple(array.clone() for array in inputs)
+
+    return replay

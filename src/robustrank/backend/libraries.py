@@ -1,0 +1,48 @@
+"""Array libraries by name, and random numbers drawn where they are needed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from array_api_compat import device
+
+from robustrank.backend.arrays import Array
+from robustrank.backend.cards import move
+
+# How each is installed; none is loaded before it is asked for.
+LIBRARIES = {"numpy": "numpy", "torch": "torch", "jax": "jax", "cupy": "cupy-cuda12x"}
+
+
+def load_library(name: str) -> Any:
+    """The module of an array library; a sentence with the install line where it is missing."""
+    if name not in LIBRARIES:
+        known = ", ".join(map(repr, LIBRARIES))
+        raise ValueError(f"library={name!r} is not known; expected one of {known}")
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"library={name!r} is not installed; install it with: pip install {LIBRARIES[name]}"
+        ) from error
+
+
+def standard_normal(
+    shape: tuple[int, ...], dtype: str, seed: int, library: str, target: str | None
+) -> Array:
+    """Standard normal numbers drawn by a library on a device (None: where it usually works).
+
+    A seed gives the same numbers on every machine with that library and that kind of device.
+    """
+    module = load_library(library)
+    if library == "torch":
+        place = device(move(module.empty(0), target or "cpu"))
+        generator = module.Generator(place).manual_seed(seed)
+        return module.randn(shape, generator=generator, dtype=getattr(module, dtype), device=place)
+    if library == "jax":
+        high, low = divmod(seed, 2**32)
+        key = module.random.fold_in(module.random.key(low), high)
+        drawn = module.random.normal(key, shape, dtype)
+        return drawn if target is None else move(drawn, target)
+    drawn = module.random.default_rng(seed).standard_normal(shape, dtype)
+    return drawn if target is None else move(drawn, target)

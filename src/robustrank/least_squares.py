@@ -1,0 +1,97 @@
+"""Damped, weighted least squares on a tangent map."""
+
+from __future__ import annotations
+
+import math
+
+from robustrank.backend import Array, like, namespace, on_card, solve_positive
+from robustrank.conjugate_gradients import conjugate_gradients
+from robustrank.operators import Tangent
+from robustrank.trust import trusted
+
+# On a card a factorisation takes as long as a few products that are each launched from Python, as
+# long as the matrix is not too large.
+_DIRECT_SIZE = 3000
+_MAX_ITERATIONS = 200
+
+
+def damped_least_squares(
+    tangent: Tangent,
+    bases: tuple[Array, Array],
+    weights: Array,
+    target: Array,
+    damping: Array | float,
+    tolerance: float,
+) -> Array:
+    """The W that minimises Σ w_i (J(W)_i − target_i)² + damping ‖W‖², to a relative tolerance.
+
+    ``bases`` are the orthonormal ones that the tangent was taken at.
+    """
+    seen = tangent.adjoint(trusted(target, weights))
+    if directly_is_faster(seen):
+        W = directly(tangent, bases, weights, seen, damping)
+        if bool(namespace(W).all(namespace(W).isfinite(W))):
+            return W
+    return iteratively(tangent, weights, seen, damping, tolerance)
+
+
+def directly_is_faster(seen: Array) -> bool:
+    """Whether a factorisation is faster than conjugate gradients, for such a right-hand side."""
+    return on_card(seen) and math.prod(seen.shape) <= _DIRECT_SIZE
+
+
+def iteratively(
+    tangent: Tangent, weights: Array, seen: Array, damping: Array | float, tolerance: float
+) -> Array:
+    """The W with J*(w J(W)) + damping W = ``seen``, by conjugate gradients on the normal equations.
+
+    The stored map stays in cache, and its Gram matrix is close to a multiple of the identity, so
+    that few products are needed.
+    """
+
+    def normal(W: Array) -> Array:
+        return tangent.gram(weights, W) + damping * W
+
+    approximations = conjugate_gradients(normal, seen)
+    W, energy = next(approximations)
+    enough = float(energy) * tolerance**2
+    for _ in range(_MAX_ITERATIONS):
+        if float(energy) <= enough:
+            break
+        W, energy = next(approximations)
+    return W
+
+
+def directly(
+    tangent: Tangent,
+    bases: tuple[Array, Array],
+    weights: Array,
+    seen: Array,
+    damping: Array | float,
+) -> Array:
+    """The same by a Cholesky factorisation; NaN where rounding makes it fail.
+
+    Some directions move the factors and not the matrix, and no measurement sees them. The solution
+    has no part in them, so that making them as stiff as the others changes nothing else.
+    """
+    xp = namespace(seen)
+    n, r = seen.shape
+    idle = _idle_directions(*bases)
+    stiffness = xp.sum(weights)
+    matrix = tangent.normal_matrix(weights)
+    matrix += stiffness * (xp.matrix_transpose(idle) @ idle)
+    matrix += damping * xp.eye(n * r, **like(seen))
+    flat = solve_positive(matrix, xp.reshape(xp.matrix_transpose(seen), (-1,)))
+    return xp.matrix_transpose(xp.reshape(flat, (r, n)))
+
+
+def _idle_directions(left: Array, right: Array) -> Array:
+    """(r², r (n1 + n2)) orthonormal: Wᵀ row by row, W = [left E; −right Eᵀ] for every unit E."""
+    xp = namespace(left)
+    r = left.shape[1]
+    eye = xp.eye(r, **like(left))
+    # Over (i, j) for E = e_i e_jᵀ, then the column of W, then its row.
+    upper = eye[None, :, :, None] * xp.matrix_transpose(left)[:, None, None, :]
+    lower = eye[:, None, :, None] * xp.matrix_transpose(right)[None, :, None, :]
+    both = xp.concat([upper, -lower], axis=3) / math.sqrt(2)
+    return xp.reshape(both, (r * r, -1))
