@@ -142,6 +142,15 @@ def test_infinite_measurements_make_vanilla_diverge_and_say_so(small: Planted) -
     assert not result.converged
 
 
+def test_residuals_of_infinite_measurements_are_infinite(small: Planted) -> None:
+    y = small.y.copy()
+    y[3], y[5] = math.inf, -1e300
+    result = rr.recover(small.A, y, 2)
+    assert result.status is rr.Status.RECOVERED
+    assert result.residual[3] == math.inf
+    assert result.residual[5] == pytest.approx(-1e300)
+
+
 def test_too_large_a_step_diverges_and_keeps_finite_factors(small: Planted) -> None:
     result = rr.recover(small.A, small.y, 2, solver=rr.MedianTGD(step_size=50.0))
     assert result.status is rr.Status.DIVERGED

@@ -7,7 +7,6 @@ import math
 from robustrank.backend import Array, like, namespace, on_card, solve_positive
 from robustrank.conjugate_gradients import conjugate_gradients
 from robustrank.operators import Tangent
-from robustrank.trust import trusted
 
 # On a card a factorisation takes as long as a few products that are each launched from Python, as
 # long as the matrix is not too large.
@@ -27,7 +26,7 @@ def damped_least_squares(
 
     ``bases`` are the orthonormal ones that the tangent was taken at.
     """
-    seen = tangent.adjoint(trusted(target, weights))
+    seen = tangent.adjoint(weights * target)
     if directly_is_faster(seen):
         W = directly(tangent, bases, weights, seen, damping)
         if bool(namespace(W).all(namespace(W).isfinite(W))):

@@ -67,16 +67,32 @@ class Problem:
         return Units(_power_of_two(self.scale), _power_of_two(self.operator.gain))
 
     def normalised(self) -> Problem:
-        """The same problem in its units; its solution times ``units.matrix`` solves this one."""
+        """The same problem in its units; its solution times ``units.matrix`` solves this one.
+
+        No measurement is infinite there, so that a weight of zero takes any of them out.
+        """
         units, operator = self.units, self.operator
         if units.sensing != 1:
             operator = ScaledOperator(operator, 1 / units.sensing)
+        xp = namespace(self.y)
         with np.errstate(over="ignore"):  # what overflows is an outlier
-            y = self.y / units.measurement
+            y = xp.clip(self.y / units.measurement, min=-self._largest, max=self._largest)
         other = object.__new__(Problem)  # not checked again: it was
         for name, value in (("operator", operator), ("y", y), ("rank", self.rank)):
             object.__setattr__(other, name, value)
         return other
+
+    def in_its_units(self, residual: Array) -> Array:
+        """Residuals of the normalised problem as those of this one."""
+        xp = namespace(residual)
+        with np.errstate(over="ignore"):
+            moderate = xp.abs(self.y / self.units.measurement) < self._largest
+            return xp.where(moderate, residual * self.units.measurement, self.y)
+
+    @property
+    def _largest(self) -> float:
+        """The size that measurements are cut to, in units of a typical one."""
+        return float(namespace(self.y).finfo(self.y.dtype).max) / 4
 
 
 @dataclass(frozen=True)

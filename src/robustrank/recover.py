@@ -210,9 +210,10 @@ def _solver(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfolio:
 
 def _recovery(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recovery:
     state, units = outcome.state, problem.units
-    residual = state.residual * units.measurement
+    residual = problem.in_its_units(state.residual)
     believed = solver.trust.weights(namespace(residual).abs(state.residual), state.median)
-    certificate = certify(problem, residual, believed)
+    with np.errstate(over="ignore"):  # a run that diverged may leave anything
+        certificate = certify(problem, residual, believed)
     status = conclude(outcome.ended, certificate)
     if status.converged:  # a claim: see whether what it rests on can bear it
         certificate = replace(

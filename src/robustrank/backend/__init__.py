@@ -22,6 +22,7 @@ from robustrank.backend.cards import (
     full_precision,
     move,
     on_card,
+    overlapped,
     recorded,
 )
 from robustrank.backend.libraries import LIBRARIES, load_library, standard_normal
@@ -58,6 +59,7 @@ __all__ = [
     "move",
     "namespace",
     "on_card",
+    "overlapped",
     "quantile_index",
     "recorded",
     "refuse_masked",

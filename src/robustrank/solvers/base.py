@@ -22,7 +22,7 @@ class State:
 
     U: Array
     V: Array
-    residual: Array  # y − A(U Vᵀ)
+    residual: Array  # y − A(U Vᵀ); finite unless it diverges
     median: Array  # lower median of |residual|
     weights: Array  # how far each measurement is believed
 

@@ -9,11 +9,19 @@ from typing import ClassVar
 import numpy as np
 
 from robustrank import theory
-from robustrank.backend import Array, check_count, check_positive, like, namespace, spectral_norm
+from robustrank.backend import (
+    Array,
+    check_count,
+    check_positive,
+    like,
+    namespace,
+    overlapped,
+    spectral_norm,
+)
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, observe
 from robustrank.spectral import truncated_start
-from robustrank.trust import KeepAll, MedianTruncation, TrustRule, trusted
+from robustrank.trust import KeepAll, MedianTruncation, TrustRule
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +29,8 @@ class GradientState(State):
     """Beside the state, where it came from and what does not change, for W = [U; V]."""
 
     before: Array  # W before the last step
-    pace: Array  # (n1 + n2, 1): μ/‖U0‖² in the rows of U, μ/‖V0‖² in those of V
-    lean: Array  # (n1 + n2, 1): √λ in the rows of U, −√λ in those of V
+    pace: Array  # (n1 + n2, 1): μ/(2m‖U0‖²) in the rows of U, μ/(2m‖V0‖²) in those of V
+    lean: Array  # (n1 + n2, 1): √(2mλ) in the rows of U, −√(2mλ) in those of V
 
     def change(self) -> float:
         xp = namespace(self.U)
@@ -36,6 +44,8 @@ def begin(
 ) -> GradientState:
     """The state of gradient descent started at the factors (U0, V0)."""
     xp = namespace(U0)
+    m = problem.operator.measurements
+    mu, lam = mu / (2 * m), lam * 2 * m  # instead of dividing the gradient in every iteration
     one_U, one_V = (xp.ones((factor.shape[0], 1), **like(factor)) for factor in (U0, V0))
     paces = [mu / spectral_norm(U0) ** 2 * one_U, mu / spectral_norm(V0) ** 2 * one_V]
     return GradientState(
@@ -50,15 +60,21 @@ def descend(problem: Problem, state: GradientState, trust: TrustRule) -> Gradien
     """One iteration of Algorithm 1's gradient loop (update_rule): two passes over the data.
 
     Both halves of the update are one, on W = [U; V] stacked: on a card the time goes into the
-    number of small operations.
+    number of small operations, and what can be done beside the reading of the sensing data.
     """
-    xp = namespace(state.U)
-    m, n1 = problem.operator.measurements, state.U.shape[0]
+    xp, n1 = namespace(state.U), state.U.shape[0]
     W = xp.concat([state.U, state.V], axis=0)
-    believed = trusted(state.residual, state.weights)
-    GW = xp.concat([*problem.operator.backproject(believed, state.U, state.V)], axis=0)
-    imbalance = xp.matrix_transpose(W) @ (state.lean * W)  # √λ (UᵀU − VᵀV)
-    W_next = W - state.pace * (state.lean * (W @ imbalance) - GW / (2 * m))
+
+    def balancing() -> Array:
+        imbalance = xp.matrix_transpose(W) @ (state.lean * W)  # UᵀU − VᵀV
+        return state.lean * (W @ imbalance)
+
+    def fitting() -> Array:
+        believed = state.weights * state.residual
+        return xp.concat([*problem.operator.backproject(believed, state.U, state.V)], axis=0)
+
+    restored, GW = overlapped(balancing, fitting, W)
+    W_next = W - state.pace * (restored - GW)
     seen = observe(problem, W_next[:n1, :], W_next[n1:, :], trust)
     return replace(state, **vars(seen), before=W)
 

@@ -33,9 +33,10 @@ class Stride(Generic[StateT]):
     def take(self, state: StateT, most: int) -> tuple[StateT, int]:
         """The state after the next steps, and how many they were: fewer when time is up."""
         whole = self._solver.check_every
-        if self._replay is not None and most >= _REPLAYS * whole:
-            self._problem.operator.add_passes(_REPLAYS * self._passes)
-            return type(state)(*self._replay(_arrays(state), _REPLAYS)), _REPLAYS * whole
+        if self._replay is not None and most >= whole:
+            times = min(_REPLAYS, most // whole)
+            self._problem.operator.add_passes(times * self._passes)
+            return type(state)(*self._replay(_arrays(state), times)), times * whole
         for taken in range(1, min(whole, most) + 1):
             state = self._solver.step(self._problem, state)
             if self._late():
