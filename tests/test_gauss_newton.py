@@ -57,10 +57,11 @@ def test_a_step_solves_the_damped_normal_equations(xp: Any, way: str, damping: f
     columns = np.concatenate([A @ host.right, A.mT @ host.left], axis=1)  # (60, 16, 3)
     tangent = as_operator(xp.asarray(A)).tangent(point.left, point.right)
     weights, right = xp.asarray(w), tangent.adjoint(xp.asarray(w * target))
+    much, near = (xp.asarray(np.asarray(number)) for number in (damping, 1e-13))
     if way == "directly":
-        W = directly(tangent, (point.left, point.right), weights, right, damping)
+        W = directly(tangent, (point.left, point.right), weights, right, much)
     else:
-        W = iteratively(tangent, weights, right, damping, tolerance=1e-13)
+        W = iteratively(tangent, weights, right, much, near)
     J = columns.reshape(60, 48)
     normal = J.T @ (w[:, None] * J) + damping * np.eye(48)
     expected = np.linalg.lstsq(normal, J.T @ (w * target), rcond=1e-12)[0].reshape(16, 3)

@@ -38,7 +38,7 @@ def pins_down(tangent: Linearised, left: Array, right: Array, rests_on: Array) -
 
     target = seen(sought)
     if isinstance(tangent, Tangent) and directly_is_faster(target):
-        slight = epsilon(left) * float(namespace(rests_on).sum(rests_on))
+        slight = epsilon(left) * namespace(rests_on).sum(rests_on)
         found = directly(tangent, (left, right), rests_on, target, slight)
         if float(frobenius_norm(found - sought)) < enough:
             return True  # otherwise rounding may be to blame: see more closely

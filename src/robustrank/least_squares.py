@@ -19,45 +19,51 @@ def damped_least_squares(
     bases: tuple[Array, Array],
     weights: Array,
     target: Array,
-    damping: Array | float,
-    tolerance: float,
+    damping: Array,
+    tolerance: Array,
 ) -> Array:
     """The W that minimises Σ w_i (J(W)_i − target_i)² + damping ‖W‖², to a relative tolerance.
 
-    ``bases`` are the orthonormal ones that the tangent was taken at.
+    ``bases`` are the orthonormal ones that the tangent was taken at. All may have a leading axis.
     """
     seen = tangent.adjoint(weights * target)
-    if directly_is_faster(seen):
-        W = directly(tangent, bases, weights, seen, damping)
-        if bool(namespace(W).all(namespace(W).isfinite(W))):
-            return W
-    return iteratively(tangent, weights, seen, damping, tolerance)
+    if not directly_is_faster(seen):
+        return iteratively(tangent, weights, seen, damping, tolerance)
+    xp = namespace(seen)
+    W = directly(tangent, bases, weights, seen, damping)
+    solved = xp.all(xp.isfinite(W), axis=(-2, -1), keepdims=True)
+    if bool(xp.all(solved)):
+        return W
+    return xp.where(solved, W, iteratively(tangent, weights, seen, damping, tolerance))
 
 
 def directly_is_faster(seen: Array) -> bool:
     """Whether a factorisation is faster than conjugate gradients, for such a right-hand side."""
-    return on_card(seen) and math.prod(seen.shape) <= _DIRECT_SIZE
+    return on_card(seen) and math.prod(seen.shape[-2:]) <= _DIRECT_SIZE
 
 
 def iteratively(
-    tangent: Tangent, weights: Array, seen: Array, damping: Array | float, tolerance: float
+    tangent: Tangent, weights: Array, seen: Array, damping: Array, tolerance: Array
 ) -> Array:
     """The W with J*(w J(W)) + damping W = ``seen``, by conjugate gradients on the normal equations.
 
     The stored map stays in cache, and its Gram matrix is close to a multiple of the identity, so
     that few products are needed.
     """
+    xp = namespace(seen)
 
     def normal(W: Array) -> Array:
-        return tangent.gram(weights, W) + damping * W
+        return tangent.gram(weights, W) + damping[..., None, None] * W
 
     approximations = conjugate_gradients(normal, seen)
     W, energy = next(approximations)
-    enough = float(energy) * tolerance**2
+    enough = energy * tolerance**2
     for _ in range(_MAX_ITERATIONS):
-        if float(energy) <= enough:
+        found = energy <= enough
+        if bool(xp.all(found)):
             break
-        W, energy = next(approximations)
+        closer, energy = next(approximations)
+        W = xp.where(found[..., None, None], W, closer)
     return W
 
 
@@ -66,7 +72,7 @@ def directly(
     bases: tuple[Array, Array],
     weights: Array,
     seen: Array,
-    damping: Array | float,
+    damping: Array,
 ) -> Array:
     """The same by a Cholesky factorisation; NaN where rounding makes it fail.
 
@@ -74,23 +80,21 @@ def directly(
     has no part in them, so that making them as stiff as the others changes nothing else.
     """
     xp = namespace(seen)
-    n, r = seen.shape
     idle = _idle_directions(*bases)
-    stiffness = xp.sum(weights)
+    stiffness = xp.sum(weights, axis=-1)[..., None, None]
     matrix = tangent.normal_matrix(weights)
-    matrix += stiffness * (xp.matrix_transpose(idle) @ idle)
-    matrix += damping * xp.eye(n * r, **like(seen))
-    flat = solve_positive(matrix, xp.reshape(xp.matrix_transpose(seen), (-1,)))
-    return xp.matrix_transpose(xp.reshape(flat, (r, n)))
+    matrix += xp.matrix_transpose(idle) @ (stiffness * idle)
+    matrix += damping[..., None, None] * xp.eye(matrix.shape[-1], **like(seen))
+    return tangent.from_vector(solve_positive(matrix, tangent.as_vector(seen)))
 
 
 def _idle_directions(left: Array, right: Array) -> Array:
-    """(r², r (n1 + n2)) orthonormal: Wᵀ row by row, W = [left E; −right Eᵀ] for every unit E."""
+    """(r², r (n1 + n2)) orthonormal: W = [left E; −right Eᵀ] as a vector, for every unit E."""
     xp = namespace(left)
-    r = left.shape[1]
+    r = left.shape[-1]
     eye = xp.eye(r, **like(left))
     # Over (i, j) for E = e_i e_jᵀ, then the column of W, then its row.
-    upper = eye[None, :, :, None] * xp.matrix_transpose(left)[:, None, None, :]
-    lower = eye[:, None, :, None] * xp.matrix_transpose(right)[None, :, None, :]
-    both = xp.concat([upper, -lower], axis=3) / math.sqrt(2)
-    return xp.reshape(both, (r * r, -1))
+    upper = eye[None, :, :, None] * xp.matrix_transpose(left)[..., :, None, None, :]
+    lower = eye[:, None, :, None] * xp.matrix_transpose(right)[..., None, :, None, :]
+    both = xp.concat([upper, -lower], axis=-1) / math.sqrt(2)
+    return xp.reshape(both, (*left.shape[:-2], r * r, -1))

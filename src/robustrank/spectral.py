@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robustrank.backend import Array, lower_median, namespace
+from robustrank.backend import Array, diagonal_times, lower_median, namespace
 from robustrank.problem import Problem
 from robustrank.trust import TrustRule, trusted
 
@@ -36,4 +36,4 @@ def truncated_start(
     believed = trusted(y, weights) / operator.measurements
     left, values, right = operator.leading_svd(believed, rank or problem.rank, rng)
     root = xp.sqrt(values)
-    return left * root, right * root
+    return diagonal_times(left, root), diagonal_times(right, root)

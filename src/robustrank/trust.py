@@ -9,11 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from robustrank.backend import Array, check_positive, namespace
+from robustrank.backend import Array, check_positive, like, namespace
 
 
 class TrustRule(ABC):
-    """A map from |residual| to weights between 0 (not believed) and 1."""
+    """A map from |residual| to weights between 0 (not believed) and 1.
+
+    Magnitudes are (m,), or have a leading axis that the median has too.
+    """
 
     @abstractmethod
     def weights(self, magnitudes: Array, median: Array) -> Array:
@@ -39,7 +42,7 @@ class MedianTruncation(TrustRule):
 
     def weights(self, magnitudes: Array, median: Array) -> Array:
         xp = namespace(magnitudes)
-        return xp.astype(magnitudes <= self.alpha * median, magnitudes.dtype)
+        return xp.astype(magnitudes <= (self.alpha * median)[..., None], magnitudes.dtype)
 
     def cutoff(self, median: float) -> float | None:
         return self.alpha * median
@@ -60,15 +63,16 @@ class KeepAll(TrustRule):
 class SoftTruncation(TrustRule):
     """Believe less the further away: (1 + (|residual|/width)²)^−power, up to ``cut`` medians."""
 
-    width: float
+    width: Array | float
     power: float
     cut: float
 
     def weights(self, magnitudes: Array, median: Array) -> Array:
         xp = namespace(magnitudes)
-        near = magnitudes <= self.cut * median
-        ratio = xp.where(near, magnitudes, xp.zeros_like(magnitudes)) / self.width
-        return xp.where(near, (1 + ratio**2) ** -self.power, xp.zeros_like(magnitudes))
+        near = magnitudes <= (self.cut * median)[..., None]
+        width = xp.asarray(self.width, **like(magnitudes))[..., None]
+        ratio = xp.where(near, magnitudes, 0.0) / width
+        return xp.where(near, (1 + ratio**2) ** -self.power, 0.0)
 
     def cutoff(self, median: float) -> float | None:
         return self.cut * median

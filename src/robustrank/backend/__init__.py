@@ -27,13 +27,16 @@ from robustrank.backend.cards import (
 )
 from robustrank.backend.libraries import LIBRARIES, load_library, standard_normal
 from robustrank.backend.numerics import (
+    diagonal_times,
     frobenius_norm,
     leading_svd,
+    left_times,
     lower_median,
     quantile_index,
     sample_quantile,
     solve_positive,
     spectral_norm,
+    times,
 )
 
 __all__ = [
@@ -47,11 +50,13 @@ __all__ = [
     "check_count",
     "check_positive",
     "check_same_place",
+    "diagonal_times",
     "epsilon",
     "explained_shortage",
     "frobenius_norm",
     "full_precision",
     "leading_svd",
+    "left_times",
     "library",
     "like",
     "load_library",
@@ -67,5 +72,6 @@ __all__ = [
     "solve_positive",
     "spectral_norm",
     "standard_normal",
+    "times",
     "to_numpy",
 ]

@@ -31,14 +31,14 @@ def quantile_index(m: int, p: float) -> int:
 
 
 def sample_quantile(values: Array, p: float) -> Array:
-    """θ_p of a sample, as a zero-dimensional array: one of the values, never an average of two."""
-    m = values.shape[0]
+    """θ_p of the samples along the last axis: one of the values, never an average of two."""
+    m = values.shape[-1]
     if m == 0:
         raise ValueError("an empty sample has no quantile")
     k = quantile_index(m, p)
     if is_torch_array(values):
-        return values.kthvalue(k + 1).values
-    return xpx.partition(values, k, xp=namespace(values))[k]
+        return values.kthvalue(k + 1, dim=-1).values
+    return xpx.partition(values, k, axis=-1, xp=namespace(values))[..., k]
 
 
 def lower_median(values: Array) -> Array:
@@ -68,7 +68,7 @@ def leading_svd(
 ) -> tuple[Array, Array, Array]:
     """The leading singular triplets (left n1 × rank, values, right n2 × rank), largest first.
 
-    With ``plus`` = (U, V) they are those of matrix + U Vᵀ.
+    With ``plus`` = (U, V) they are those of matrix + U Vᵀ. There may be leading axes.
 
     A large NumPy matrix goes through Lanczos, so that no n1 × n1 array is ever formed. A matrix
     that is not finite has no SVD, and its triplets are NaN.
@@ -76,9 +76,13 @@ def leading_svd(
     xp = namespace(matrix)
     if plus is not None:
         matrix = matrix + plus[0] @ xp.matrix_transpose(plus[1])
-    if not bool(xp.all(xp.isfinite(matrix))):
-        return tuple(xp.full(s, xp.nan, **like(matrix)) for s in _svd_shapes(matrix, rank))
-    if is_numpy_namespace(xp) and min(matrix.shape) > max(_DENSE_SVD_LIMIT, 8 * rank):
+    finite = xp.all(xp.isfinite(matrix), axis=(-2, -1))[..., None]
+    matrix = xp.where(finite[..., None], matrix, 0.0)
+    if (
+        is_numpy_namespace(xp)
+        and matrix.ndim == 2
+        and min(matrix.shape) > max(_DENSE_SVD_LIMIT, 8 * rank)
+    ):
         from scipy.sparse.linalg import svds
 
         start = rng.standard_normal(min(matrix.shape)).astype(matrix.dtype)
@@ -87,7 +91,9 @@ def leading_svd(
         left, values, right_t = left[:, order], values[order], right_t[order]
     else:
         left, values, right_t = xp.linalg.svd(matrix, full_matrices=False, **_svd_driver(matrix))
-    return left[:, :rank], values[:rank], xp.matrix_transpose(right_t[:rank, :])
+    known = xp.where(finite, xp.zeros_like(values[..., :rank]), xp.nan)
+    left, values = left[..., :rank] + known[..., None, :], values[..., :rank] + known
+    return left, values, xp.matrix_transpose(right_t[..., :rank, :]) + known[..., None, :]
 
 
 def _svd_driver(matrix: Array) -> dict[str, str]:
@@ -95,17 +101,28 @@ def _svd_driver(matrix: Array) -> dict[str, str]:
     return {"driver": "gesvda"} if is_torch_array(matrix) and on_card(matrix) else {}
 
 
-def _svd_shapes(matrix: Array, rank: int) -> tuple[tuple[int, ...], ...]:
-    return (matrix.shape[0], rank), (rank,), (matrix.shape[1], rank)
-
-
 def solve_positive(matrix: Array, right: Array) -> Array:
     """The solution x of matrix · x = right for a positive definite matrix; NaN if it is not."""
     xp = namespace(matrix)
     if not is_torch_array(matrix):
-        return xp.linalg.solve(matrix, right)
+        return xp.linalg.solve(matrix, right[..., None])[..., 0]
     import torch
 
     factor, failed = torch.linalg.cholesky_ex(matrix)
-    solution = torch.cholesky_solve(right[:, None], factor)[:, 0]
-    return xp.where(failed == 0, solution, xp.full_like(solution, xp.nan))
+    solution = torch.cholesky_solve(right[..., None], factor)[..., 0]
+    return xp.where(failed[..., None] == 0, solution, xp.nan)
+
+
+def times(matrix: Array, vector: Array) -> Array:
+    """matrix · vector, over leading axes if there are any."""
+    return matrix @ vector if matrix.ndim == 2 else (matrix @ vector[..., None])[..., 0]
+
+
+def left_times(vector: Array, matrix: Array) -> Array:
+    """vectorᵀ · matrix, over leading axes. Written so: the transposed form may be far slower."""
+    return vector @ matrix if matrix.ndim == 2 else (vector[..., None, :] @ matrix)[..., 0, :]
+
+
+def diagonal_times(matrix: Array, values: Array) -> Array:
+    """matrix · diag(values): the columns scaled, over leading axes."""
+    return matrix * values[..., None, :]

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from robustrank.backend import Array, like, namespace
+from robustrank.backend import Array, left_times, like, namespace, times
 from robustrank.operators.fused import kernels_for
 
 if TYPE_CHECKING:
@@ -23,50 +21,55 @@ class Tangent:
 
     ``rows`` is (m, r, n1 + n2): row i holds (A_i V)ᵀ beside (A_iᵀ U)ᵀ. It is far smaller than the
     sensing data, so that a linear solver can use it many times for one pass over that data. Steps
-    are stacked as in the paper's augmented variable, W = [dU; dV].
+    are stacked as in the paper's augmented variable, W = [dU; dV]. All may have a leading axis.
     """
 
     rows: Array
 
     def apply(self, W: Array) -> Array:
         """The change of the measurements along W, (n1 + n2) × r: an array of shape (m,)."""
-        xp = namespace(W)
-        x = xp.reshape(xp.matrix_transpose(W), (-1,))
+        x = self.as_vector(W)
         kernels = kernels_for(self.rows)
-        return kernels.times(self._flat(xp), x) if kernels else self._flat(xp) @ x
+        return (kernels.times if kernels else times)(self._flat(), x)
 
     def adjoint(self, w: Array) -> Array:
         """The adjoint of ``apply``: an array of shape (n1 + n2, r)."""
-        xp = namespace(w)
         kernels = kernels_for(self.rows)
-        flat = self._flat(xp)
-        sums = kernels.left_times(flat, w) if kernels else w @ flat
-        return xp.matrix_transpose(xp.reshape(sums, self.rows.shape[1:]))
+        flat = self._flat()
+        return self.from_vector(kernels.left_times(flat, w) if kernels else left_times(w, flat))
 
     def gram(self, weights: Array, W: Array) -> Array:
         """``adjoint(weights * apply(W))``, in one read of the rows where that can be had."""
         kernels = kernels_for(self.rows)
         if kernels is None:
             return self.adjoint(weights * self.apply(W))
-        x = np.ascontiguousarray(W.T).ravel()
-        sums = kernels.gram(self._flat(np), weights, x)
-        return sums.reshape(self.rows.shape[1:]).T
+        return self.from_vector(kernels.gram(self._flat(), weights, self.as_vector(W)))
 
     def normal_matrix(self, weights: Array) -> Array:
-        """The matrix of ``gram``, for Wᵀ read row by row."""
+        """The matrix of ``gram``, for W ``as_vector``."""
         xp = namespace(self.rows)
-        flat = self._flat(xp)
-        m, size = flat.shape
-        total = xp.zeros((size, size), **like(flat))
+        flat = self._flat()
+        *leading, m, size = flat.shape
+        total = xp.zeros((*leading, size, size), **like(flat))
         for first in range(0, m, _ROWS):  # so that no second copy of the map is made
             rows = slice(first, min(first + _ROWS, m))
-            some = flat[rows, :]
-            total += xp.matrix_transpose(some) @ (weights[rows, None] * some)
+            some = flat[..., rows, :]
+            total += xp.matrix_transpose(some) @ (weights[..., rows, None] * some)
         return total
 
-    def _flat(self, xp: Array) -> Array:
-        m, r, n = self.rows.shape
-        return xp.reshape(self.rows, (m, r * n))
+    def as_vector(self, W: Array) -> Array:
+        """W as the products with ``rows`` take it: column after column."""
+        xp = namespace(W)
+        return xp.reshape(xp.matrix_transpose(W), (*W.shape[:-2], -1))
+
+    def from_vector(self, x: Array) -> Array:
+        """The W that stands for a vector."""
+        xp = namespace(x)
+        return xp.matrix_transpose(xp.reshape(x, (*x.shape[:-1], *self.rows.shape[-2:])))
+
+    def _flat(self) -> Array:
+        *leading, r, n = self.rows.shape
+        return namespace(self.rows).reshape(self.rows, (*leading, r * n))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,10 @@ from robustrank.trust import TrustRule
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Factors, and what the measurements say of them."""
+    """Factors, and what the measurements say of them.
+
+    Every array may have a leading axis, of problems that are solved in lockstep.
+    """
 
     U: Array
     V: Array
@@ -26,7 +29,7 @@ class State:
     median: Array  # lower median of |residual|
     weights: Array  # how far each measurement is believed
 
-    def change(self) -> float:
+    def change(self) -> Array | float:
         """How far the last step moved the factors, relative to their size."""
         return math.inf
 
@@ -35,9 +38,9 @@ class State:
 class MovedState(State):
     """A state that was told how far the last step went."""
 
-    moved: float
+    moved: Array
 
-    def change(self) -> float:
+    def change(self) -> Array:
         return self.moved
 
 

@@ -133,7 +133,7 @@ class _Watch:
 
     def look(self, iteration: int, state: State) -> Status | None:
         """Record the state after ``iteration`` steps; the reason to stop, if there is one."""
-        change = state.change()
+        change = float(state.change())
         check = Check(
             iteration=iteration,
             misfit=float(state.median) / self._scale,
@@ -173,5 +173,5 @@ def _nothing(problem: Problem, solver: Solver[StateT]) -> State:
     xp = namespace(problem.y)
     n1, n2 = problem.operator.matrix_shape
     U, V = (xp.zeros((n, problem.rank), **like(problem.y)) for n in (n1, n2))
-    weights = solver.trust.weights(xp.abs(problem.y), problem.scale)
-    return State(U, V, problem.y, xp.asarray(problem.scale, **like(problem.y)), weights)
+    median = xp.asarray(problem.scale, **like(problem.y))
+    return State(U, V, problem.y, median, solver.trust.weights(xp.abs(problem.y), median))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -12,7 +11,9 @@ from robustrank.backend import (
     Array,
     check_count,
     check_positive,
+    diagonal_times,
     epsilon,
+    like,
     lower_median,
     namespace,
 )
@@ -25,12 +26,12 @@ from robustrank.spectral import truncated_start
 from robustrank.trust import MedianTruncation, SoftTruncation, TrustRule
 
 
-class Phase(IntEnum):
-    """Where the search stands; it never goes back."""
+class Phase:
+    """Where the search stands; it never goes back. Plain numbers, to be held in arrays."""
 
-    SEARCHING = 0
-    CONVERGING = 1  # the misfit vanishes: no more damping
-    SETTLING = 2  # the steps do: least squares on what the trust rule believes
+    SEARCHING: Final = 0
+    CONVERGING: Final = 1  # the misfit vanishes: no more damping
+    SETTLING: Final = 2  # the steps do: least squares on what the trust rule believes
 
 
 _SMALL_MISFIT = 1e-3
@@ -46,10 +47,10 @@ class GaussNewtonState(MovedState):
 
     point: Point
     tangent: Tangent
-    width: float  # of the soft truncation
+    width: Array  # of the soft truncation
     iteration: int
-    phase: Phase
-    since: int  # the iteration at which it began
+    phase: Array  # a Phase
+    since: Array  # the iteration at which it began
 
 
 @dataclass(frozen=True)
@@ -105,80 +106,86 @@ class GaussNewton(Solver[GaussNewtonState]):
         return state.tangent, state.point.left, state.point.right
 
     def start(self, problem: Problem, rng: np.random.Generator) -> GaussNewtonState:
+        return self.begin(problem, self.first_point(problem, rng), problem.scale)
+
+    def first_point(self, problem: Problem, rng: np.random.Generator) -> Point:
+        """Where the search starts, unless it is told: the spectral start."""
         n1, n2 = problem.operator.matrix_shape
         columns = min(problem.rank + self.extra_rank, n1, n2)
         U0, V0 = truncated_start(problem, MedianTruncation(self.alpha_y), rng, rank=columns)
         xp = namespace(U0)
-        root = xp.sqrt(xp.sum(U0**2, axis=0))  # the columns are orthogonal, of length √σ
-        safe = xp.where(root > 0, root, xp.ones_like(root))
-        point = Point(U0 / safe, root**2, V0 / safe)
-        return self.begin(problem, point, problem.scale)
+        root = xp.sqrt(xp.sum(U0**2, axis=-2))  # the columns are orthogonal, of length √σ
+        inverse = 1 / xp.where(root > 0, root, xp.ones_like(root))
+        return Point(diagonal_times(U0, inverse), root**2, diagonal_times(V0, inverse))
 
-    def begin(self, problem: Problem, point: Point, error: float) -> GaussNewtonState:
+    def begin(self, problem: Problem, point: Point, error: Array | float) -> GaussNewtonState:
         """The state before the first step from a point whose measurements are off by ``error``."""
-        return self._observe(problem, point, self.width * error, 0, 1.0, Phase.SEARCHING, 0)
+        xp = namespace(problem.y)
+        width = xp.asarray(self.width * error, **like(problem.y))
+        phase = xp.zeros(width.shape, **like(width) | {"dtype": xp.int64})
+        return self._observe(problem, point, width, 0, xp.ones_like(width), phase, phase)
 
     def step(self, problem: Problem, state: GaussNewtonState) -> GaussNewtonState:
-        misfit, total = float(state.median) / problem.scale, namespace(state.weights).sum
+        xp = namespace(state.U)
+        misfit = state.median / problem.scale
         W = damped_least_squares(
             state.tangent,
             (state.point.left, state.point.right),
             state.weights,
             state.residual,
-            damping=self._damping(state, misfit) * float(total(state.weights)),
-            tolerance=min(0.01, max(0.1 * misfit, 1e-12, 16 * epsilon(state.residual))),
+            damping=self._damping(state, misfit) * xp.sum(state.weights, axis=-1),
+            tolerance=xp.clip(0.1 * misfit, min=max(1e-12, 16 * epsilon(state.residual)), max=0.01),
         )
         iteration = state.iteration + 1
-        rank = self._columns(problem, state, iteration)
-        point = retract(state.point, W, rank)
-        norm = namespace(W).linalg.vector_norm
-        change = float(norm(W)) / (float(norm(state.point.values)) or 1.0)
-        if state.point.values.shape[0] > problem.rank:
+        columns = state.point.values.shape[-1]
+        extra = max(self.extra_rank - iteration // self.shrink_every, 0)
+        point = retract(state.point, W, min(problem.rank + extra, columns))
+        size = xp.linalg.vector_norm(state.point.values, axis=-1)
+        change = xp.linalg.vector_norm(W, axis=(-2, -1))
+        change = change / xp.where(size > 0, size, xp.ones_like(size))
+        if columns > problem.rank:
             # Nothing is small yet: a misfit may be bought with the columns that are to go.
-            misfit, change = max(misfit, 1.0), max(change, 1.0)
+            misfit, change = xp.clip(misfit, min=1.0), xp.clip(change, min=1.0)
         phase = _next_phase(state, misfit, change)
-        since = state.since if phase is state.phase else iteration
+        since = xp.where(phase == state.phase, state.since, iteration)
         width = state.width * self.narrowing
         return self._observe(problem, point, width, iteration, change, phase, since)
 
-    def _damping(self, state: GaussNewtonState, misfit: float) -> float:
+    def _damping(self, state: GaussNewtonState, misfit: Array) -> Array:
         """Relative to the mean diagonal of JᵀWJ, which is about Σ w_i."""
+        xp = namespace(state.U)
         # Never less than rounding: moving both factors at once without moving X costs nothing.
         least = 16 * epsilon(state.residual)
-        if state.phase > Phase.SEARCHING:
-            return least
-        scheduled = self.damping * self.damping_decay**state.iteration
-        return max(min(scheduled, self.damping_misfit * misfit**2), least)
-
-    def _columns(self, problem: Problem, state: GaussNewtonState, iteration: int) -> int:
-        if state.phase > Phase.SEARCHING:
-            return problem.rank
-        left = self.extra_rank - iteration // self.shrink_every
-        return min(problem.rank + max(left, 0), int(state.point.values.shape[0]))
+        scheduled = max(self.damping * self.damping_decay**state.iteration, least)
+        searching = xp.clip(self.damping_misfit * misfit**2, min=least, max=scheduled)
+        return xp.where(state.phase == Phase.SEARCHING, searching, least)
 
     def _observe(
         self,
         problem: Problem,
         point: Point,
-        width: float,
+        width: Array,
         iteration: int,
-        change: float,
-        phase: Phase,
-        since: int,
+        change: Array,
+        phase: Array,
+        since: Array,
     ) -> GaussNewtonState:
         """The state at a point: one pass over the sensing data, which yields the tangent too."""
         xp = namespace(point.left)
         tangent = problem.operator.tangent(point.left, point.right)
-        U = point.left * point.values
-        fitted = tangent.apply(xp.concat([U, xp.zeros_like(point.right)], axis=0))
+        U = diagonal_times(point.left, point.values)
+        fitted = tangent.apply(xp.concat([U, xp.zeros_like(point.right)], axis=-2))
         residual = problem.y - fitted
         magnitudes = xp.abs(residual)
         median = lower_median(magnitudes)
-        width = min(width, self.width_medians * float(median))
+        width = xp.minimum(width, self.width_medians * median)
         least = float(xp.finfo(residual.dtype).smallest_normal)
-        soft = SoftTruncation(max(width, least), self.power, self.cut)
-        rule = self.trust if phase is Phase.SETTLING else soft
-        weights = rule.weights(magnitudes, median)
+        soft = SoftTruncation(xp.clip(width, min=least), self.power, self.cut)
+        weights = xp.where(
+            (phase == Phase.SETTLING)[..., None],
+            self.trust.weights(magnitudes, median),
+            soft.weights(magnitudes, median),
+        )
         return GaussNewtonState(
             U,
             point.right,
@@ -195,11 +202,11 @@ class GaussNewton(Solver[GaussNewtonState]):
         )
 
 
-def _next_phase(state: GaussNewtonState, misfit: float, change: float) -> Phase:
-    if state.phase is Phase.SEARCHING and misfit < _SMALL_MISFIT:
-        return Phase.CONVERGING
-    if state.phase is Phase.SEARCHING and change < _SMALL_CHANGE:
-        return Phase.SETTLING
-    if state.phase is Phase.CONVERGING and state.iteration >= state.since + _CONVERGING_STEPS:
-        return Phase.SETTLING
-    return state.phase
+def _next_phase(state: GaussNewtonState, misfit: Array, change: Array) -> Array:
+    xp = namespace(state.phase)
+    searching, converging = state.phase == Phase.SEARCHING, state.phase == Phase.CONVERGING
+    found = searching & (misfit < _SMALL_MISFIT)
+    stopped = searching & (change < _SMALL_CHANGE)
+    settled = converging & (state.iteration >= state.since + _CONVERGING_STEPS)
+    phase = xp.where(stopped | settled, Phase.SETTLING, state.phase)
+    return xp.where(found, Phase.CONVERGING, phase)

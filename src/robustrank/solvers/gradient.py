@@ -32,11 +32,11 @@ class GradientState(State):
     pace: Array  # (n1 + n2, 1): μ/(2m‖U0‖²) in the rows of U, μ/(2m‖V0‖²) in those of V
     lean: Array  # (n1 + n2, 1): √(2mλ) in the rows of U, −√(2mλ) in those of V
 
-    def change(self) -> float:
+    def change(self) -> Array:
         xp = namespace(self.U)
         W = xp.concat([self.U, self.V], axis=0)
         norm = xp.linalg.vector_norm
-        return float(norm(W - self.before) / norm(W))
+        return norm(W - self.before) / norm(W)
 
 
 def begin(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +12,7 @@ from robustrank.backend import (
     as_generator,
     check_count,
     check_positive,
-    frobenius_norm,
+    diagonal_times,
     like,
     lower_median,
     namespace,
@@ -22,6 +21,7 @@ from robustrank.determination import Linearised
 from robustrank.problem import Problem
 from robustrank.solvers.base import MovedState, Solver
 from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
+from robustrank.solvers.lanes import choose
 from robustrank.solvers.mixture import Belief, Mixture
 from robustrank.solvers.retraction import Point
 from robustrank.solvers.shrinkage import shrink
@@ -37,8 +37,8 @@ class Best:
     """The estimate that was nearest, by its own account."""
 
     point: Point
-    error: float
-    iteration: int
+    error: Array
+    iteration: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,41 +95,43 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
     def start(self, problem: Problem, rng: np.random.Generator) -> MessageState:
         xp = namespace(problem.y)
         n1, n2 = problem.operator.matrix_shape
-        zero = Point(
-            xp.eye(n1, problem.rank, **like(problem.y)),
-            xp.zeros(problem.rank, **like(problem.y)),
-            xp.eye(n2, problem.rank, **like(problem.y)),
-        )
         mixture = Mixture.of(problem.y, problem.scale)
-        best = Best(zero, math.inf, 0)
-        return self._state(problem, zero, xp.zeros_like(problem.y), 0.0, mixture, 0, best, math.inf)
+        nothing = xp.zeros_like(mixture.error)
+        bases = (xp.eye(n, problem.rank, **like(problem.y)) for n in (n1, n2))
+        left, right = (basis + nothing[..., None, None] for basis in bases)
+        zero = Point(left, nothing[..., None] + xp.zeros(problem.rank, **like(problem.y)), right)
+        best = Best(zero, nothing + xp.inf, xp.astype(nothing, xp.int64))
+        never = nothing + xp.inf
+        return self._state(
+            problem, zero, xp.zeros_like(problem.y), nothing, mixture, 0, best, never
+        )
 
     def step(
         self, problem: Problem, state: MessageState | GaussNewtonState
     ) -> MessageState | GaussNewtonState:
         if isinstance(state, GaussNewtonState):
             return self.finish.step(problem, state)
-        if self._is_over(problem, state):
-            if float(state.best.point.values[0]) > 0:
-                return self.finish.begin(problem, state.best.point, state.best.error)
-            return self.finish.start(problem, as_generator(0))
         xp = namespace(state.U)
-        m, gain = problem.operator.measurements, problem.operator.gain
+        over = self._is_over(problem, state)
+        if bool(xp.all(over)):
+            return self._finish(problem, state.best)
+        m, gain = problem.operator.measurements, _gain(problem)
         belief = state.belief
-        least = xp.full_like(belief.precision, _LEAST_PRECISION)
-        message = belief.correction / xp.where(belief.precision > least, belief.precision, least)
+        precision = xp.clip(belief.precision, min=_LEAST_PRECISION)
+        message = belief.correction / precision[..., None]
         left, values, right = problem.operator.leading_svd(
-            message / (m * gain**2),
+            message / (m * gain[..., None] ** 2),
             problem.rank,
             as_generator(state.iteration),
             plus=(state.U, state.V),
         )
-        noise = xp.sqrt(xp.mean(message**2) / m) / gain
+        noise = xp.sqrt(xp.mean(message**2, axis=-1) / m) / gain
         shrunk = shrink(values, noise, problem.operator.matrix_shape)
         point = Point(left, shrunk.values, right)
         # It is not over before Gauss–Newton was: an estimate that stays where it is has stalled.
-        moved = _distance(point, state.point) / (float(frobenius_norm(shrunk.values)) or 1.0)
-        return self._state(
+        size = xp.linalg.vector_norm(shrunk.values, axis=-1)
+        moved = _distance(point, state.point) / xp.where(size > 0, size, xp.ones_like(size))
+        after = self._state(
             problem,
             point,
             message,
@@ -137,17 +139,30 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
             state.mixture,
             state.iteration + 1,
             state.best,
-            max(moved, _STALLED),
+            xp.clip(moved, min=_STALLED),
         )
+        # One that is over waits, as it was, for those that are solved in lockstep with it.
+        return replace(after, best=choose(over, state.best, after.best))
 
-    def _is_over(self, problem: Problem, state: MessageState) -> bool:
+    def _finish(self, problem: Problem, best: Best) -> GaussNewtonState:
+        """Gauss–Newton from the best that was seen, or from its own start where that is nothing."""
+        xp = namespace(best.error)
+        found = best.point.values[..., 0] > 0
+        point, error = best.point, best.error
+        if not bool(xp.all(found)):
+            point = choose(found, point, self.finish.first_point(problem, as_generator(0)))
+            error = xp.where(found, error, problem.scale)
+        return self.finish.begin(problem, point, error)
+
+    def _is_over(self, problem: Problem, state: MessageState) -> Array:
+        xp = namespace(state.U)
         # The estimate is the better measure: many outliers make a median measurement look large.
-        size = problem.operator.gain * float(frobenius_norm(state.best.point.values))
+        size = _gain(problem) * xp.linalg.vector_norm(state.best.point.values, axis=-1)
         return (
-            not math.isfinite(float(state.mixture.error))
-            or state.best.error < self.near * size
-            or state.iteration - state.best.iteration >= self.patience
-            or state.iteration >= self.max_steps
+            ~xp.isfinite(state.mixture.error)
+            | (state.best.error < self.near * size)
+            | (state.iteration - state.best.iteration >= self.patience)
+            | (state.iteration >= self.max_steps)
         )
 
     def _state(
@@ -155,23 +170,22 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
         problem: Problem,
         point: Point,
         message: Array,
-        feedback: Array | float,
+        feedback: Array,
         mixture: Mixture,
         iteration: int,
         best: Best,
-        change: float,
+        change: Array,
     ) -> MessageState:
         """The state at a point: one pass over the sensing data."""
         xp = namespace(message)
-        U = point.left * point.values
+        U = diagonal_times(point.left, point.values)
         measured = problem.operator.measure(U, point.right)
         # Of each y_i, by an estimate that has in effect not seen it.
-        predicted = measured - feedback * message
+        predicted = measured - feedback[..., None] * message
         for _ in range(_LEARNING_STEPS):
             mixture = mixture.learnt(predicted)
-        error = float(mixture.error)
-        if error < 0.999 * best.error:
-            best = Best(point, error, iteration)
+        now = Best(point, mixture.error, xp.full_like(best.iteration, iteration))
+        best = choose(mixture.error < 0.999 * best.error, now, best)
         residual = problem.y - measured
         belief = mixture.believe(predicted)
         return MessageState(
@@ -189,12 +203,17 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
         )
 
 
-def _distance(one: Point, other: Point) -> float:
+def _gain(problem: Problem) -> Array:
+    return namespace(problem.y).asarray(problem.operator.gain, **like(problem.y))
+
+
+def _distance(one: Point, other: Point) -> Array:
     """The Frobenius norm of the difference of two low-rank matrices, without forming them."""
     xp = namespace(one.left)
     overlap = xp.sum(
-        (xp.matrix_transpose(one.left * one.values) @ other.left)
-        * (xp.matrix_transpose(one.right) @ (other.right * other.values))
+        (xp.matrix_transpose(diagonal_times(one.left, one.values)) @ other.left)
+        * (xp.matrix_transpose(one.right) @ diagonal_times(other.right, other.values)),
+        axis=(-2, -1),
     )
-    squares = xp.sum(one.values**2) + xp.sum(other.values**2) - 2 * overlap
-    return math.sqrt(max(float(squares), 0.0))
+    squares = xp.sum(one.values**2, axis=-1) + xp.sum(other.values**2, axis=-1) - 2 * overlap
+    return xp.sqrt(xp.clip(squares, min=0.0))

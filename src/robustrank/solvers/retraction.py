@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from robustrank.backend import Array, like, namespace
+from robustrank.backend import Array, diagonal_times, namespace
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A matrix of low rank as left · diag(values) · rightᵀ, the bases orthonormal."""
+    """A matrix of low rank as left · diag(values) · rightᵀ, the bases orthonormal.
+
+    Or many of them, along a leading axis.
+    """
 
     left: Array  # n1 × r
     values: Array  # (r,), largest first
@@ -22,12 +25,13 @@ def retract(point: Point, W: Array, rank: int) -> Point:
     The sum has rank 2r at most: thin QRs of the two n × 2r blocks leave a 2r × 2r SVD.
     """
     xp = namespace(W)
-    n1, r = point.left.shape
-    left_q, left_r = xp.linalg.qr(xp.concat([point.left, W[:n1, :]], axis=1))
-    right_q, right_r = xp.linalg.qr(xp.concat([point.right, W[n1:, :]], axis=1))
-    # [left dU] · core · [right dV]ᵀ is the sum, with the core below.
-    identity, zero = xp.eye(r, **like(W)), xp.zeros((r, r), **like(W))
-    upper = xp.concat([identity * point.values, identity], axis=1)
-    core = xp.concat([upper, xp.concat([identity, zero], axis=1)], axis=0)
-    u, values, vt = xp.linalg.svd(left_r @ core @ xp.matrix_transpose(right_r), full_matrices=False)
-    return Point(left_q @ u[:, :rank], values[:rank], right_q @ xp.matrix_transpose(vt[:rank, :]))
+    n1, r = point.left.shape[-2:]
+    left_q, left_r = xp.linalg.qr(xp.concat([point.left, W[..., :n1, :]], axis=-1))
+    right_q, right_r = xp.linalg.qr(xp.concat([point.right, W[..., n1:, :]], axis=-1))
+    # [left dU] · core · [right dV]ᵀ is the sum, core being [[diag(values), 1], [1, 0]].
+    from_left, from_dU = left_r[..., :r], left_r[..., r:]
+    upper = diagonal_times(from_left, point.values) + from_dU
+    core = xp.concat([upper, from_left], axis=-1) @ xp.matrix_transpose(right_r)
+    u, values, vt = xp.linalg.svd(core, full_matrices=False)
+    right = right_q @ xp.matrix_transpose(vt[..., :rank, :])
+    return Point(left_q @ u[..., :rank], values[..., :rank], right)
