@@ -107,7 +107,7 @@ def test_no_array_in_memory_is_copied(layout: str, sensing: Array, tmp_path: Pat
     operator = as_operator(A)
     inner = operator.inner if isinstance(operator, TransposedOperator) else operator
     assert isinstance(inner, DenseOperator)
-    assert np.shares_memory(inner._flat, A)
+    assert np.shares_memory(inner.flat, A)
 
 
 @pytest.mark.parametrize("layout", list(LAYOUTS))

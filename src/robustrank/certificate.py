@@ -51,7 +51,7 @@ def _noise_level(problem: Problem, residual: Array, believed: int) -> float:
     if left_over <= 0:
         return math.inf
     deviation = float(frobenius_norm(residual)) / math.sqrt(left_over)
-    return deviation / (problem.scale / half_normal_quantile(0.5))
+    return deviation * half_normal_quantile(0.5) / float(problem.scale)
 
 
 def explained(problem: Problem, residual: Array) -> Array:

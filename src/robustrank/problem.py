@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,12 +16,14 @@ from robustrank.backend import (
     Array,
     check_count,
     check_same_place,
+    library,
+    like,
     lower_median,
     namespace,
     refuse_masked,
     to_numpy,
 )
-from robustrank.operators import Operator, ScaledOperator
+from robustrank.operators import Operator, ScaledOperator, StackedOperator, can_be_stacked
 from robustrank.theory import degrees_of_freedom
 
 
@@ -46,8 +49,8 @@ class Problem:
         _warn_if_undersampled(self.operator, self.rank)
 
     @cached_property
-    def scale(self) -> float:
-        """The size of a typical measurement: the lower median of |y|."""
+    def scale(self) -> Array:
+        """The size of a typical measurement: the lower median of |y|. A plain float."""
         return float(lower_median(namespace(self.y).abs(self.y)))
 
     @property
@@ -77,10 +80,31 @@ class Problem:
         xp = namespace(self.y)
         with np.errstate(over="ignore"):  # what overflows is an outlier
             y = xp.clip(self.y / units.measurement, min=-self._largest, max=self._largest)
-        other = object.__new__(Problem)  # not checked again: it was
-        for name, value in (("operator", operator), ("y", y), ("rank", self.rank)):
-            object.__setattr__(other, name, value)
-        return other
+        return _unchecked(operator=operator, y=y, rank=self.rank)
+
+    @staticmethod
+    def stacked(problems: Sequence[Problem]) -> Problem:
+        """Problems of one shape as one: its arrays have a leading axis, as has its scale."""
+        xp = namespace(problems[0].y)
+        return _unchecked(
+            operator=StackedOperator([problem.operator for problem in problems]),
+            y=xp.stack([problem.y for problem in problems], axis=0),
+            rank=problems[0].rank,
+            scale=xp.asarray([problem.scale for problem in problems], **like(problems[0].y)),
+        )
+
+    def can_be_stacked_with(self, other: Problem) -> bool:
+        """Whether two problems are of one kind and shape, precision and place."""
+        return (
+            can_be_stacked(self.operator)
+            and can_be_stacked(other.operator)
+            and self.rank == other.rank
+            and self.operator.matrix_shape == other.operator.matrix_shape
+            and self.operator.dtype == other.operator.dtype
+            and self.y.shape == other.y.shape
+            and library(self.y) == library(other.y)
+            and like(self.y) == like(other.y)
+        )
 
     def in_its_units(self, residual: Array) -> Array:
         """Residuals of the normalised problem as those of this one."""
@@ -106,6 +130,14 @@ class Units:
     def matrix(self) -> float:
         """The unit of M that follows from the other two."""
         return self.measurement / self.sensing
+
+
+def _unchecked(**parts: Any) -> Problem:
+    """A problem made of parts of others, which were checked."""
+    problem = object.__new__(Problem)
+    for name, value in parts.items():
+        object.__setattr__(problem, name, value)
+    return problem
 
 
 def _power_of_two(size: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -112,50 +112,66 @@ def recover(
         On Ctrl-C. It is a KeyboardInterrupt that carries the state so far.
     """
     began = time.perf_counter()
-    chosen = _solver(solver)
+    chosen = solver_of(solver)
     if time_limit is not None:
         check_positive(time_limit=time_limit)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r} cannot be called; expected a function")
     passes_before = A.passes if isinstance(A, Operator) else 0.0
-    with full_precision(A), explained_shortage(_memory_needed(A)):
+    with full_precision(A), explained_shortage(memory_needed(A)):
         if device is not None and not isinstance(A, Operator):
             A, y = move(A, device), move(y, device)
-        operator = as_operator(A, shape)
-        problem = Problem(operator, y, rank)
-        attempts = _attempts(problem, chosen, as_generator(rng), callback, time_limit, began)
+        problem = Problem(as_operator(A, shape), y, rank)
+        if time_limit is not None:
+            time_limit -= time.perf_counter() - began
+        (recovery,) = solve(
+            [problem], chosen, as_generator(rng), callback=callback, time_limit=time_limit
+        )
     recovery = replace(
-        _best(attempts),
-        passes=operator.passes - passes_before,  # the check of A for NaN included
+        recovery,
+        passes=problem.operator.passes - passes_before,  # the check of A for NaN included
         seconds=time.perf_counter() - began,
-        attempts=tuple(map(_attempt, attempts)),
     )
     if recovery.status is Status.INTERRUPTED:
         raise Interrupted(recovery)
     return recovery
 
 
-def _attempts(
-    problem: Problem,
+def solve(
+    problems: Sequence[Problem],
     chosen: Solver[Any] | Portfolio,
     generator: np.random.Generator,
-    callback: Callback | None,
-    time_limit: float | None,
-    began: float,
+    *,
+    callback: Callback | None = None,
+    time_limit: float | None = None,
 ) -> list[Recovery]:
-    """What the candidates came to, up to the first after which there is no point in another."""
-    attempts: list[Recovery] = []
-    for candidate in chosen.candidates(problem) if isinstance(chosen, Portfolio) else (chosen,):
+    """The answers to problems of one shape, each with the best of what the candidates came to."""
+    began = time.perf_counter()
+    attempts: list[list[Recovery]] = [[] for _ in problems]
+    unsolved = list(range(len(problems)))
+    candidates = chosen.candidates(problems[0]) if isinstance(chosen, Portfolio) else (chosen,)
+    for candidate in candidates:
         remaining = None if time_limit is None else began + time_limit - time.perf_counter()
-        outcome = drive(problem, candidate, generator, callback=callback, time_limit=remaining)
-        attempts.append(_recovery(problem, candidate, outcome))
-        if attempts[-1].status in _FINAL:
+        outcomes = drive(
+            [problems[number] for number in unsolved],
+            candidate,
+            generator,
+            callback=callback,
+            time_limit=remaining,
+        )
+        for number, outcome in zip(unsolved, outcomes, strict=True):
+            attempts[number].append(_recovery(problems[number], candidate, outcome))
+        unsolved = [number for number in unsolved if attempts[number][-1].status not in _FINAL]
+        if not unsolved:
             break
-    return attempts
+    return [replace(_best(tried), attempts=tuple(map(_attempt, tried))) for tried in attempts]
 
 
-def _memory_needed(A: Any) -> int:
-    """In bytes, about: the sensing data, and what solving adds to it."""
+def memory_needed(A: Any) -> int:
+    """In bytes, about: sensing data, as an array or an operator, and what solving adds to it."""
+    if isinstance(A, Operator):
+        width = 4 if "32" in str(A.dtype) else 8
+        return int(1.25 * width * A.measurements * math.prod(A.matrix_shape))
     return int(1.25 * getattr(A, "nbytes", 0))
 
 
@@ -199,7 +215,8 @@ def _attempt(recovery: Recovery) -> Attempt:
     )
 
 
-def _solver(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfolio:
+def solver_of(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfolio:
+    """The solver that a name stands for, or the one that is given."""
     if isinstance(solver, (Solver, Portfolio)):
         return solver
     if isinstance(solver, str) and solver in SOLVERS:

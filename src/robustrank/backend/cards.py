@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -70,6 +71,23 @@ def explained_shortage(needed: int) -> Iterator[None]:
             "float32, free what else is on the device, solve fewer problems at a time, or leave "
             "device out: a memory-mapped file is read in blocks and needs no memory for A"
         ) from error
+
+
+def free_memory(array: Array) -> float:
+    """How many bytes are free on the card that an array is on; infinitely many elsewhere."""
+    if is_torch_array(array) and on_card(array):
+        import torch
+
+        kept = torch.cuda.memory_reserved(array.device) - torch.cuda.memory_allocated(array.device)
+        return float(torch.cuda.mem_get_info(array.device)[0] + kept)
+    if is_jax_array(array) and on_card(array):
+        known = device(array).memory_stats()
+        return float(known["bytes_limit"] - known["bytes_in_use"])
+    if is_cupy_array(array):
+        import cupy
+
+        return float(array.device.mem_info[0] + cupy.get_default_memory_pool().free_bytes())
+    return math.inf
 
 
 @dataclass(frozen=True)

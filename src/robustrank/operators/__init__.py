@@ -4,6 +4,7 @@ from robustrank.operators.base import Operator, PassCounter
 from robustrank.operators.checks import check_operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.scaled import ScaledOperator
+from robustrank.operators.stacked import StackedOperator, can_be_stacked
 from robustrank.operators.streamed import StreamedOperator
 from robustrank.operators.tangent import Tangent, UnstoredTangent
 from robustrank.operators.transposed import TransposedOperator
@@ -14,10 +15,12 @@ __all__ = [
     "Operator",
     "PassCounter",
     "ScaledOperator",
+    "StackedOperator",
     "StreamedOperator",
     "Tangent",
     "TransposedOperator",
     "UnstoredTangent",
     "as_operator",
+    "can_be_stacked",
     "check_operator",
 ]

@@ -21,7 +21,7 @@ class DenseOperator(Operator):
     def __init__(
         self, flat: Array, matrix_shape: tuple[int, int], counter: PassCounter | None = None
     ) -> None:
-        self._flat = flat
+        self.flat = flat
         self._matrix_shape = matrix_shape
         self._counter = counter or PassCounter()
         self._xp = namespace(flat)
@@ -29,7 +29,7 @@ class DenseOperator(Operator):
 
     @property
     def measurements(self) -> int:
-        return int(self._flat.shape[0])
+        return int(self.flat.shape[0])
 
     @property
     def matrix_shape(self) -> tuple[int, int]:
@@ -37,7 +37,7 @@ class DenseOperator(Operator):
 
     @property
     def dtype(self) -> Any:
-        return self._flat.dtype
+        return self.flat.dtype
 
     @property
     def gain(self) -> float:
@@ -55,12 +55,12 @@ class DenseOperator(Operator):
         return True
 
     def asarray(self, values: Any) -> Array:
-        return self._xp.asarray(values, device=like(self._flat)["device"])
+        return self._xp.asarray(values, device=like(self.flat)["device"])
 
     def measure(self, U: Array, V: Array) -> Array:
         self._counter.add(self.measurements)
         matrix = U @ self._xp.matrix_transpose(V)
-        return self._flat @ self._stored(self._xp.reshape(matrix, (-1,)))
+        return self.flat @ self._stored(self._xp.reshape(matrix, (-1,)))
 
     def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
         G = self._xp.astype(self._adjoint(w), U.dtype, copy=False)
@@ -73,18 +73,18 @@ class DenseOperator(Operator):
         return leading_svd(G, rank, rng, plus)
 
     def tangent(self, U: Array, V: Array) -> Tangent:
-        sensing = self._xp.reshape(self._flat, (self.measurements, *self._matrix_shape))
+        sensing = self._xp.reshape(self.flat, (self.measurements, *self._matrix_shape))
         stored, reads = tangent_rows(sensing, U, V)
         self._counter.add(reads * self.measurements)
         return Tangent(stored)
 
     def rows(self, index: slice) -> DenseOperator:
-        return DenseOperator(self._flat[index, :], self._matrix_shape, self._counter)
+        return DenseOperator(self.flat[index, :], self._matrix_shape, self._counter)
 
     def _adjoint(self, w: Array) -> Array:
         """A*(w) as an n1 × n2 array. Written ``w @ A``: the transposed form is slower."""
         self._counter.add(self.measurements)
-        return self._xp.reshape(self._stored(w) @ self._flat, self._matrix_shape)
+        return self._xp.reshape(self._stored(w) @ self.flat, self._matrix_shape)
 
     def _stored(self, array: Array) -> Array:
         return self._xp.astype(array, self.dtype, copy=False)

@@ -61,6 +61,7 @@ class Solver(ABC, Generic[StateT]):
     name: str  # how a person calls it
     check_every: ClassVar[int]  # steps between two looks at the progress
     blind: ClassVar[bool] = False  # its steps look at no value, so that a card can run many alone
+    stackable: ClassVar[bool] = False  # it can take several problems in lockstep
     rounding: ClassVar[float]  # how far rounding alone moves the factors in a step, in units of it
     max_iterations: int
     tolerance: float  # stop when a step moves the factors by less, relatively; 0 for never

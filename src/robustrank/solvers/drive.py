@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace
+from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.problem import Problem, Units
 from robustrank.result import Check, History, Status
 from robustrank.solvers.base import Solver, State, StateT
+from robustrank.solvers.lanes import lane, pick
 from robustrank.solvers.stride import Stride
 
 
@@ -61,49 +63,99 @@ class Outcome:
 
 
 def drive(
-    problem: Problem,
+    problems: Sequence[Problem],
     solver: Solver[StateT],
     rng: np.random.Generator,
     *,
     callback: Callback | None = None,
     time_limit: float | None = None,
-) -> Outcome:
-    """Run ``solver`` on ``problem`` until it settles, runs out, is stopped or interrupted.
+) -> list[Outcome]:
+    """Run ``solver`` on each problem until it settles, runs out, is stopped or interrupted.
 
-    The loop works in units of a typical measurement and a typical sensing entry, so that no scale
-    of y can over- or underflow and no scale of A changes what a step size means.
+    Several problems must be of one shape, and are solved in lockstep. The loop works in units of a
+    typical measurement and a typical sensing entry, so that no scale of y can over- or underflow
+    and no scale of A changes what a step size means.
     """
-    scaled = problem.normalised()
-    watch = _Watch(scaled, solver, problem.units, callback)
+    scaled = [problem.normalised() for problem in problems]
+    watches = [
+        _Watch(normalised, solver, problem.units, callback)
+        for normalised, problem in zip(scaled, problems, strict=True)
+    ]
     with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is reported, not warned of
-        ended = _loop(scaled, solver, rng, watch, time_limit)
-    return Outcome(watch.state, ended, History(tuple(watch.checks)), watch.iteration)
+        try:
+            _loop(_Lanes(scaled), solver, rng, watches, time_limit)
+        except KeyboardInterrupt:
+            for watch in watches:
+                watch.ended = watch.ended or Status.INTERRUPTED
+        return [watch.outcome() for watch in watches]
 
 
 def _loop(
-    problem: Problem,
+    lanes: _Lanes,
     solver: Solver[StateT],
     rng: np.random.Generator,
-    watch: _Watch,
+    watches: list[_Watch],
     time_limit: float | None,
-) -> Status:
+) -> None:
     def late() -> bool:
-        return time_limit is not None and watch.seconds() > time_limit
+        return time_limit is not None and watches[0].seconds() > time_limit
 
-    try:
-        state = solver.start(problem, rng)
-        ended = watch.look(0, state)
-        stride = Stride(problem, solver, late)
-        iteration = 0
-        while ended is None:
-            state, taken = stride.take(state, solver.max_iterations - iteration)
-            iteration += taken
-            ended = watch.look(iteration, state)
-            if late():
-                ended = ended or Status.TIME_LIMIT
-    except KeyboardInterrupt:
-        return Status.INTERRUPTED
-    return ended
+    state, iteration = solver.start(lanes.problem, rng), 0
+    stride = Stride(lanes.problem, solver, late)
+    while True:
+        out_of_time = iteration > 0 and late()
+        seen = lanes.read(state)
+        for position, number in enumerate(lanes.numbers):
+            watch = watches[number]
+            watch.look(iteration, seen[position], lanes.lane(state, position))
+            if out_of_time:
+                watch.ended = watch.ended or Status.TIME_LIMIT
+        left = [k for k, number in enumerate(lanes.numbers) if watches[number].ended is None]
+        if not left:
+            return
+        if len(left) < len(lanes.numbers):
+            lanes, state = lanes.keep(left), pick(state, left)
+            stride = Stride(lanes.problem, solver, late)
+        state, taken = stride.take(state, solver.max_iterations - iteration)
+        iteration += taken
+
+
+class _Lanes:
+    """The problems that are still being solved: one as it is, several stacked."""
+
+    def __init__(self, problems: Sequence[Problem], numbers: Sequence[int] | None = None) -> None:
+        self.numbers = list(range(len(problems))) if numbers is None else list(numbers)
+        self._problems = problems
+        self._single = len(problems) == 1
+        mine = [problems[number] for number in self.numbers]
+        self.problem = mine[0] if self._single else Problem.stacked(mine)
+
+    def keep(self, positions: Sequence[int]) -> _Lanes:
+        """Those at some positions only."""
+        return _Lanes(self._problems, [self.numbers[position] for position in positions])
+
+    def lane(self, state: StateT, position: int) -> Callable[[], StateT]:
+        """A way to the state of one of them, for when it is wanted."""
+        return (lambda: state) if self._single else (lambda: lane(state, position))
+
+    def read(self, state: State) -> list[Reading]:
+        """What is to be known of every one, in a single transfer from where it is."""
+        xp = namespace(state.U)
+        believed = xp.count_nonzero(state.weights, axis=-1)
+        numbers = [
+            xp.asarray(values, **like(state.U))
+            for values in (state.median, state.change() + xp.zeros_like(state.median), believed)
+        ]
+        values = to_numpy(xp.stack(numbers, axis=-1)).reshape(-1, 3)
+        return [Reading(float(a), float(b), int(c)) for a, b, c in values]
+
+
+class Reading(NamedTuple):
+    """What is looked at of a state."""
+
+    median: float
+    change: float
+    believed: int
 
 
 class _Watch:
@@ -112,14 +164,14 @@ class _Watch:
     def __init__(
         self, problem: Problem, solver: Solver[StateT], units: Units, callback: Callback | None
     ) -> None:
-        self.checks: list[Check] = []
-        self.state = _nothing(problem, solver)  # the last one that was seen and finite
-        self.iteration = 0
+        self.ended: Status | None = None
+        self._checks: list[Check] = []
+        self._state: Callable[[], State] = lambda: _nothing(problem, solver)  # seen and finite
+        self._iteration = 0
         self._problem = problem
         self._solver = solver
         self._units = units
         self._callback = callback
-        self._scale = problem.scale
         self._began = time.perf_counter()
         self._passes_before = problem.operator.passes
         # Below this a precision cannot tell progress from noise.
@@ -127,32 +179,41 @@ class _Watch:
         self._tolerance = max(solver.tolerance, least) if solver.tolerance else 0.0
         self._largest_change = 0.0
 
+    def outcome(self) -> Outcome:
+        """What the run came to."""
+        ended = self.ended or Status.INTERRUPTED
+        return Outcome(self._state(), ended, History(tuple(self._checks)), self._iteration)
+
     def seconds(self) -> float:
         """Wall-clock seconds since the run began."""
         return time.perf_counter() - self._began
 
-    def look(self, iteration: int, state: State) -> Status | None:
-        """Record the state after ``iteration`` steps; the reason to stop, if there is one."""
-        change = float(state.change())
+    def look(self, iteration: int, seen: Reading, state: Callable[[], State]) -> None:
+        """Record the state after ``iteration`` steps, and whether there is a reason to stop."""
         check = Check(
             iteration=iteration,
-            misfit=float(state.median) / self._scale,
-            change=change,
-            believed=int(namespace(state.weights).count_nonzero(state.weights)),
+            misfit=seen.median / self._problem.scale,
+            change=seen.change,
+            believed=seen.believed,
             seconds=self.seconds(),
             passes=self._problem.operator.passes - self._passes_before,
         )
-        self.checks.append(check)
-        if not (math.isfinite(check.misfit) and (math.isfinite(change) or iteration == 0)):
-            return Status.DIVERGED
-        self.state, self.iteration = state, iteration
+        self._checks.append(check)
+        if not (math.isfinite(check.misfit) and (math.isfinite(check.change) or iteration == 0)):
+            self.ended = Status.DIVERGED
+            return
+        self._state, self._iteration = state, iteration
+        self.ended = self._reason_to_stop(check)
+
+    def _reason_to_stop(self, check: Check) -> Status | None:
         if self._callback is not None:
-            progress = Progress(self._solver.name, check, self._fraction(check), state, self._units)
+            fraction = self._fraction(check)
+            progress = Progress(self._solver.name, check, fraction, self._state(), self._units)
             if self._callback(progress):
                 return Status.STOPPED
-        if iteration and self._tolerance and change <= self._tolerance:
+        if check.iteration and self._tolerance and check.change <= self._tolerance:
             return Status.SETTLED
-        if iteration >= self._solver.max_iterations:
+        if check.iteration >= self._solver.max_iterations:
             return Status.ITERATION_LIMIT
         return None
 

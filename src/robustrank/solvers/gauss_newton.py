@@ -67,6 +67,7 @@ class GaussNewton(Solver[GaussNewtonState]):
     """
 
     check_every: ClassVar[int] = 1
+    stackable: ClassVar[bool] = True
     rounding: ClassVar[float] = 64.0
     alpha_y: float = 4.0  # truncation of the spectral start
     # Once the answer is found. Twice the paper's: near the limit a measurement that is left out is

@@ -66,6 +66,7 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
     """
 
     check_every: ClassVar[int] = 1
+    stackable: ClassVar[bool] = True
     rounding: ClassVar[float] = GaussNewton.rounding
     near: float = 0.25  # hand over when the error is below this share of the estimate
     patience: int = 50  # or when this many steps did not lower it
