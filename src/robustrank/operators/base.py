@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, frobenius_norm, to_numpy
+from robustrank.backend import Array, frobenius_norm
 from robustrank.operators.tangent import Tangent
 
 Factors = tuple[Array, Array]  # (U, V), for U Vᵀ
@@ -29,9 +29,9 @@ def sampled_gain(sensing: Array, most_rows: int = 64, most_entries: int = 2**17)
     """The root mean square entry of stored sensing data, from a few rows spread over it."""
     rows = sensing.shape[0]
     sample = max(1, min(most_rows, most_entries * rows // math.prod(sensing.shape)))
-    entries = to_numpy(sensing[:: -(-rows // sample), ...]).astype(float)
+    entries = sensing[:: -(-rows // sample), ...]
     with np.errstate(invalid="ignore"):  # what is not finite is refused elsewhere
-        return float(frobenius_norm(entries / math.sqrt(entries.size)))
+        return float(frobenius_norm(entries)) / math.sqrt(math.prod(entries.shape))
 
 
 class Operator(ABC):
