@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.backend import like, to_numpy
+from robustrank.backend import ReducedPrecisionWarning, like, to_numpy
 from robustrank.determination import pins_down
 from robustrank.metrics import judge
 from robustrank.operators import (
@@ -126,10 +126,23 @@ def test_what_is_not_pinned_down_is_seen_with_a_factorisation_too(xp: Any, dtype
         assert pins_down(tangent, left, right, xp.ones(m, **like(A))) is expected
 
 
-@pytest.mark.parametrize("library", ["torch", "jax"])
-def test_problems_are_planted_by_every_library(library: str, dtype: str) -> None:
-    planted = plant(20, 15, 2, 400, outliers=0.05, dtype=dtype, library=library, rng=5)
-    again = plant(20, 15, 2, 400, outliers=0.05, dtype=dtype, library=library, rng=5)
+PLANTERS = [
+    ("torch", None),
+    ("torch", "cpu"),
+    ("jax", None),
+    pytest.param("torch", "cuda", marks=pytest.mark.gpu),
+    pytest.param("jax", "cuda", marks=pytest.mark.gpu),
+    pytest.param("cupy", None, marks=pytest.mark.gpu),
+]
+
+
+@pytest.mark.parametrize(("library", "device"), PLANTERS)
+def test_problems_are_planted_by_every_library(
+    library: str, device: str | None, dtype: str
+) -> None:
+    setting: dict[str, Any] = {"outliers": 0.05, "dtype": dtype, "library": library, "rng": 5}
+    planted = plant(20, 15, 2, 400, device=device, **setting)
+    again = plant(20, 15, 2, 400, device=device, **setting)
     host = plant(20, 15, 2, 400, outliers=0.05, dtype=dtype, rng=5)
     A = to_numpy(planted.A)
     assert A.dtype == to_numpy(planted.y).dtype == dtype
@@ -214,6 +227,28 @@ def test_device_moves_both(xp: Any, small: Planted) -> None:
     result = rr.recover(A, y, 2, device="cpu")
     assert isinstance(to_numpy(result.left), np.ndarray)
     assert result.status is rr.Status.RECOVERED
+
+
+@pytest.mark.gpu
+def test_arrays_in_two_places_are_refused(small: Planted) -> None:
+    import torch
+
+    with pytest.raises(ValueError, match="A is on cuda:0 and y on cpu; expected both on one"):
+        rr.recover(torch.asarray(small.A, device="cuda"), torch.asarray(small.y), 2)
+
+
+def test_products_with_fewer_bits_are_warned_of(small: Planted) -> None:
+    import torch
+
+    A, y = (torch.asarray(array, dtype=torch.float32) for array in (small.A, small.y))
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        with pytest.warns(ReducedPrecisionWarning, match="multiply single precision with fewer"):
+            rr.recover(A, y, 2)
+        rr.recover(A.double(), y.double(), 2)  # no warning: they are errors here
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 @pytest.mark.gpu

@@ -17,6 +17,7 @@ from robustrank.backend.arrays import (
 )
 from robustrank.backend.cards import (
     Card,
+    ReducedPrecisionWarning,
     cards,
     explained_shortage,
     free_memory,
@@ -45,6 +46,7 @@ __all__ = [
     "Array",
     "Card",
     "Namespace",
+    "ReducedPrecisionWarning",
     "Seed",
     "as_generator",
     "cards",

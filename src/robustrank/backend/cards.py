@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -14,6 +15,10 @@ import numpy as np
 from array_api_compat import device, is_cupy_array, is_jax_array, is_torch_array, to_device
 
 from robustrank.backend.arrays import Array
+
+
+class ReducedPrecisionWarning(UserWarning):
+    """Products are made with fewer bits than the arrays have."""
 
 
 def on_card(array: Array) -> bool:
@@ -132,9 +137,20 @@ def cards() -> list[Card]:
 def full_precision(array: Array) -> AbstractContextManager[Any]:
     """A context in which products of such arrays keep their precision.
 
-    JAX on a card would multiply single precision with ten bits unless told otherwise. PyTorch and
-    CuPy do not, unless the user asked for it, and then it is the user's choice.
+    JAX on a card would multiply single precision with ten bits (TF32) unless told otherwise.
+    PyTorch and CuPy do so only where the user asked for it, for the whole process: that is left as
+    it is, with a warning.
     """
+    if is_torch_array(array) and "float32" in str(array.dtype):
+        import torch
+
+        if torch.get_float32_matmul_precision() != "highest":
+            warnings.warn(
+                "PyTorch was told to multiply single precision with fewer bits (TF32): expect a "
+                'tenth of a percent. Call torch.set_float32_matmul_precision("highest") first',
+                ReducedPrecisionWarning,
+                stacklevel=3,
+            )
     if not is_jax_array(array):
         return nullcontext()
     import jax
