@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.backend import ReducedPrecisionWarning, like, to_numpy
+from robustrank.backend import ReducedPrecisionWarning, like, on_card, to_numpy
 from robustrank.determination import pins_down
 from robustrank.metrics import judge
 from robustrank.operators import (
@@ -53,7 +53,9 @@ def test_every_solver_gives_the_same_answer_everywhere(
     result = rr.recover(A, y, 2, solver=SOLVERS[solver], rng=0)
     expected = rr.recover(*cast(np, small, dtype), 2, solver=SOLVERS[solver], rng=0)
     assert result.status is expected.status
-    assert abs(result.iterations - expected.iterations) <= (10 if solver == "median-tgd" else 1)
+    # Recorded steps are looked at less often.
+    apart = 1 if solver != "median-tgd" else 100 if on_card(A) else 10
+    assert abs(result.iterations - expected.iterations) <= apart
     assert np.array_equal(to_numpy(result.outliers), expected.outliers)
     if solver != "median-tgd":
         assert judge(result, small).error < ERROR[dtype]

@@ -29,6 +29,7 @@ def pins_down(tangent: Linearised, left: Array, right: Array, rests_on: Array) -
     that the tangent was taken at, ``rests_on`` is (m,), one or zero.
     """
     sought = _random_change(left, right)
+    norm = namespace(left).linalg.vector_norm
     freedom = degrees_of_freedom(left.shape[0], right.shape[0], left.shape[1])
     # The part in a single unseen direction would be about 1/√d; chance makes it a thousandth.
     enough = 1e-3 / math.sqrt(freedom) + 100 * epsilon(left)
@@ -40,7 +41,7 @@ def pins_down(tangent: Linearised, left: Array, right: Array, rests_on: Array) -
     if isinstance(tangent, Tangent) and directly_is_faster(target):
         slight = epsilon(left) * namespace(rests_on).sum(rests_on)
         found = directly(tangent, (left, right), rests_on, target, slight)
-        if float(frobenius_norm(found - sought)) < enough:
+        if float(norm(found - sought)) < enough:
             return True  # otherwise rounding may be to blame: see more closely
     approximations = conjugate_gradients(seen, target)
     found, energy = next(approximations)
@@ -49,7 +50,7 @@ def pins_down(tangent: Linearised, left: Array, right: Array, rests_on: Array) -
         if not float(energy) > gone:
             break
         found, energy = next(approximations)
-        if float(frobenius_norm(found - sought)) < enough:
+        if float(norm(found - sought)) < enough:
             return True
     return False
 

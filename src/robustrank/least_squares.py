@@ -31,10 +31,10 @@ def damped_least_squares(
         return iteratively(tangent, weights, seen, damping, tolerance)
     xp = namespace(seen)
     W = directly(tangent, bases, weights, seen, damping)
-    solved = xp.all(xp.isfinite(W), axis=(-2, -1), keepdims=True)
-    if bool(xp.all(solved)):
-        return W
-    return xp.where(solved, W, iteratively(tangent, weights, seen, damping, tolerance))
+    # Without stopping to look: where it failed, a step along the gradient, as long as if the
+    # normal equations were what they are in the mean.
+    gradient = seen / (xp.sum(weights, axis=-1) + damping)[..., None, None]
+    return xp.where(xp.isfinite(W), W, gradient)
 
 
 def directly_is_faster(seen: Array) -> bool:

@@ -69,10 +69,9 @@ class SoftTruncation(TrustRule):
 
     def weights(self, magnitudes: Array, median: Array) -> Array:
         xp = namespace(magnitudes)
-        near = magnitudes <= (self.cut * median)[..., None]
-        width = xp.asarray(self.width, **like(magnitudes))[..., None]
-        ratio = xp.where(near, magnitudes, 0.0) / width
-        return xp.where(near, (1 + ratio**2) ** -self.power, 0.0)
+        near = xp.astype(magnitudes <= (self.cut * median)[..., None], magnitudes.dtype)
+        ratio = magnitudes / xp.asarray(self.width, **like(magnitudes))[..., None]
+        return near * (1 + ratio**2) ** -self.power
 
     def cutoff(self, median: float) -> float | None:
         return self.cut * median
