@@ -229,24 +229,29 @@ def rows(problems: int) -> Iterator[Row]:
     yield from growth_rows()
 
 
+HEADER = "| what | measured | must | met | how |\n| --- | --- | --- | --- | --- |"
+
+
+def line(row: Row) -> str:
+    """A row of the Markdown table."""
+    met = {True: "yes", False: "no", None: "–"}[row.met]
+    return f"| {row.what} | {row.measured:.3g} | {row.target} | {met} | {row.how} |"
+
+
 def main() -> None:
-    """Measure, print the table, write JSON."""
+    """Measure, print the table, write it and JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="a table goes beside it, as .md")
     parser.add_argument("--problems", type=int, default=1000)
     parser.add_argument("--first", type=int, default=99, help="only so many rows")
     given = parser.parse_args()
     if not cards():
         parser.exit(1, "PyTorch sees no CUDA device: this benchmark needs one\n")
-    print("| what | measured | must | met | how |\n| --- | --- | --- | --- | --- |")
+    print(HEADER)
     measured = []
     for row in islice(rows(given.problems), given.first):
-        verdict = {True: "yes", False: "no", None: "–"}[row.met]
-        print(
-            f"| {row.what} | {row.measured:.3g} | {row.target} | {verdict} | {row.how} |",
-            flush=True,
-        )
-        measured.append(asdict(row))
+        print(line(row), flush=True)
+        measured.append(row)
     if given.json is not None:
         environment = {
             "card": cards()[0].name,
@@ -255,10 +260,17 @@ def main() -> None:
             "python": platform.python_version(),
             "robustrank": rr.__version__,
         }
-        with atomic_writer(given.json) as stream:
-            stream.write(
-                json.dumps({"environment": environment, "rows": measured}, indent=1).encode()
-            )
+        write(given.json, environment, measured)
+
+
+def write(path: Path, environment: dict[str, str], measured: list[Row]) -> None:
+    """The measurements as JSON, and as a table beside it."""
+    whole = {"environment": environment, "rows": [asdict(row) for row in measured]}
+    title = ", ".join(f"{name} {value}" for name, value in environment.items())
+    with atomic_writer(path) as stream:
+        stream.write(json.dumps(whole, indent=1, ensure_ascii=False).encode())
+    with atomic_writer(path.with_suffix(".md")) as stream:
+        stream.write("\n".join([f"{title}\n", HEADER, *map(line, measured), ""]).encode())
 
 
 if __name__ == "__main__":

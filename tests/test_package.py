@@ -103,6 +103,12 @@ def test_readme_example_runs_and_prints_what_the_readme_says() -> None:
     assert _without_time_and_rounding(output) == _without_time_and_rounding(printed)
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_examples_in_the_docs_run(page: Path) -> None:
+    for example in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        assert python(example) == ""
+
+
 def _without_time_and_rounding(text: str) -> str:
     without_time = re.sub(r"[\d.]+ s$", "… s", text.strip(), flags=re.MULTILINE)
     return re.sub(r"\d\.\d+e-1[4-6]", "rounding", without_time)
