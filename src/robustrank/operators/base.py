@@ -31,7 +31,7 @@ def sampled_gain(sensing: Array, most_rows: int = 64, most_entries: int = 2**17)
     sample = max(1, min(most_rows, most_entries * rows // math.prod(sensing.shape)))
     entries = sensing[:: -(-rows // sample), ...]
     with np.errstate(invalid="ignore"):  # what is not finite is refused elsewhere
-        return float(frobenius_norm(entries)) / math.sqrt(math.prod(entries.shape))
+        return float(frobenius_norm(entries / math.sqrt(math.prod(entries.shape))))
 
 
 class Operator(ABC):

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from robustrank.backend import Array, leading_svd, like, namespace
-from robustrank.operators.base import Factors, Operator
+from robustrank.backend import Array, like, namespace
+from robustrank.operators.base import Operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.fused import tangent_rows
 from robustrank.operators.scaled import ScaledOperator
+from robustrank.operators.stored import StoredOperator
 from robustrank.operators.tangent import Tangent
 
 
-class StackedOperator(Operator):
+class StackedOperator(StoredOperator):
     """Dense operators of one shape; every array has a leading axis, one entry for each of them.
 
     Each sensing array is read where it lies, by a call of its own: it is large. What is small is
@@ -29,23 +28,16 @@ class StackedOperator(Operator):
         self._like = like(self._first.flat)
         self._xp = namespace(self._first.flat)
         self._factors = self._xp.asarray([factor for _, factor in parts], **self._like)
-        self._gain = self._xp.asarray([operator.gain for operator in operators], **self._like)
+        gains = self._xp.asarray([operator.gain for operator in operators], **self._like)
+        super().__init__(self._first.matrix_shape, gains)
 
     @property
     def measurements(self) -> int:
         return self._first.measurements
 
     @property
-    def matrix_shape(self) -> tuple[int, int]:
-        return self._first.matrix_shape
-
-    @property
     def dtype(self) -> Any:
         return self._first.dtype
-
-    @property
-    def gain(self) -> Array:
-        return self._gain
 
     @property
     def in_memory(self) -> bool:
@@ -70,16 +62,6 @@ class StackedOperator(Operator):
             [member.flat @ x[k, ...] for k, member in enumerate(self._members)], axis=0
         )
 
-    def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
-        G = self._xp.astype(self._adjoint(w), U.dtype, copy=False)
-        return G @ V, self._xp.matrix_transpose(G) @ U
-
-    def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
-    ) -> tuple[Array, Array, Array]:
-        G = self._xp.astype(self._adjoint(w), w.dtype, copy=False)
-        return leading_svd(G, rank, rng, plus)
-
     def tangent(self, U: Array, V: Array) -> Tangent:
         U, V = U * self._factors[:, None, None], V * self._factors[:, None, None]
         rows = []
@@ -97,8 +79,7 @@ class StackedOperator(Operator):
             [ScaledOperator(part, factor) for part, factor in zip(subsets, factors, strict=True)]
         )
 
-    def _adjoint(self, w: Array) -> Array:
-        """A*(w) of each, (problems, n1, n2)."""
+    def adjoint(self, w: Array) -> Array:
         self.add_passes(1)
         w = self._stored(w * self._factors[:, None])
         sums = [w[k, ...] @ member.flat for k, member in enumerate(self._members)]

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, leading_svd
-from robustrank.operators.base import Factors, Operator, PassCounter
+from robustrank.backend import Array
+from robustrank.operators.base import PassCounter
 from robustrank.operators.blocks import BLOCK_BYTES, BlockReader
 from robustrank.operators.fused import tangent_rows
+from robustrank.operators.stored import StoredOperator
 from robustrank.operators.tangent import Tangent
 
 
-class StreamedOperator(Operator):
+class StreamedOperator(StoredOperator):
     """Measurements whose A_i are read a few megabytes at a time from a NumPy array.
 
     ``sensing`` is (m, n1, n2) or (m, n1·n2), of any strides and byte order, memory-mapped or not.
@@ -30,36 +31,19 @@ class StreamedOperator(Operator):
         counter: PassCounter | None = None,
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
-        self._sensing = sensing
         self._reader = BlockReader(sensing.T if by_columns else sensing, block_bytes)
-        self._matrix_shape = matrix_shape
+        super().__init__(matrix_shape, self._reader.gain(), counter)
+        self._sensing = sensing
         self._by_columns = by_columns
-        self._counter = counter or PassCounter()
         self._block_bytes = block_bytes
-        self._gain = self._reader.gain()
 
     @property
     def measurements(self) -> int:
         return int(self._sensing.shape[0])
 
     @property
-    def matrix_shape(self) -> tuple[int, int]:
-        return self._matrix_shape
-
-    @property
     def dtype(self) -> Any:
         return self._reader.dtype
-
-    @property
-    def gain(self) -> float:
-        return self._gain
-
-    @property
-    def passes(self) -> float:
-        return self._counter.rows_read / self.measurements
-
-    def add_passes(self, passes: float) -> None:
-        self._counter.add(round(passes * self.measurements))
 
     @property
     def in_memory(self) -> bool:
@@ -72,15 +56,6 @@ class StreamedOperator(Operator):
         self._counter.add(self.measurements)
         x = (U @ V.T).reshape(-1).astype(self.dtype, copy=False)
         return self._reader.left_times(x) if self._by_columns else self._reader.times(x)
-
-    def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
-        G = self._adjoint(w).astype(U.dtype, copy=False)
-        return G @ V, G.T @ U
-
-    def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
-    ) -> tuple[Array, Array, Array]:
-        return leading_svd(self._adjoint(w).astype(w.dtype, copy=False), rank, rng, plus)
 
     def tangent(self, U: Array, V: Array) -> Tangent:
         self._counter.add(self.measurements)
@@ -112,7 +87,7 @@ class StreamedOperator(Operator):
             block_bytes=self._block_bytes,
         )
 
-    def _adjoint(self, w: Array) -> Array:
+    def adjoint(self, w: Array) -> Array:
         self._counter.add(self.measurements)
         stored = w.astype(self.dtype, copy=False)
         read = self._reader
