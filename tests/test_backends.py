@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -143,7 +146,9 @@ def test_problems_are_planted_by_every_library(
     library: str, device: str | None, dtype: str
 ) -> None:
     setting: dict[str, Any] = {"outliers": 0.05, "dtype": dtype, "library": library, "rng": 5}
-    planted = plant(20, 15, 2, 400, device=device, **setting)
+    told: list[float] = []
+    planted = plant(20, 15, 2, 400, device=device, progress=told.append, **setting)
+    assert told == [1.0]
     again = plant(20, 15, 2, 400, device=device, **setting)
     host = plant(20, 15, 2, 400, outliers=0.05, dtype=dtype, rng=5)
     A = to_numpy(planted.A)
@@ -159,7 +164,37 @@ def test_problems_are_planted_by_every_library(
     assert rr.recover(planted.A, planted.y, 2).status is rr.Status.RECOVERED
 
 
+JAX_IN_SINGLE_PRECISION = """
+import jax, robustrank as rr
+from robustrank.metrics import judge
+planted = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, dtype="float32", library="jax", rng=5)
+for result in (
+    rr.recover(planted.A, planted.y, 2),
+    rr.recover(planted.A, planted.y, 2, solver="message-passing"),
+    *rr.recover_many([(planted.A, planted.y)] * 2, 2, batch=2),
+):
+    assert result.status is rr.Status.RECOVERED
+    assert judge(result, planted).error < 1e-5
+try:
+    rr.simulate.plant(20, 15, 2, 400, library="jax")
+except ValueError as error:
+    assert "JAX has no double precision unless told" in str(error)
+else:
+    raise AssertionError
+"""
+
+
+def test_jax_as_it_comes_in_single_precision() -> None:
+    environment = {name: os.environ[name] for name in os.environ if name != "JAX_ENABLE_X64"}
+    code = [sys.executable, "-W", "error", "-c", JAX_IN_SINGLE_PRECISION]
+    subprocess.run(code, env=environment, check=True)
+
+
 def test_planting_refuses_what_it_cannot_do() -> None:
+    with pytest.raises(ValueError, match="device='cuda' is not for NumPy"):
+        plant(4, 3, 1, 20, device="cuda")
+    with pytest.raises(TypeError, match="dtype=int64 is not one to plant in"):
+        plant(4, 3, 1, 20, dtype="int64")
     with pytest.raises(ValueError, match="library='tensorflow' is not known; expected one of"):
         plant(4, 3, 1, 20, library="tensorflow")
     with pytest.raises(ValueError, match="out is for NumPy"):
@@ -258,6 +293,15 @@ def test_numpy_arrays_go_to_the_card_and_stay_there(small: Planted) -> None:
     result = rr.recover(small.A, small.y, 2, device="cuda")
     assert result.status is rr.Status.RECOVERED
     assert result.left.device.type == "cuda"
+
+
+def test_what_is_no_array_is_taken_along(small: Planted) -> None:
+    import torch
+
+    A = torch.asarray(small.A)
+    for y in (list(small.y), small.y.tolist()):
+        assert rr.recover(A, y, 2).status is rr.Status.RECOVERED
+    assert rr.recover(A, small.y, 2, device="cpu").status is rr.Status.RECOVERED
 
 
 @pytest.mark.parametrize("target", ["gpu", "cuda:x", "", "cpu:0:1"])

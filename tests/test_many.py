@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -130,13 +132,14 @@ def test_nothing_is_no_answer() -> None:
         ({"batch": 0}, ValueError, "batch=0; expected at least 1"),
         ({"solver": "best"}, ValueError, "solver='best' is not known"),
         ({"rng": -1}, ValueError, "rng=-1"),
+        ({"rank": 0}, ValueError, "rank=0; expected at least 1"),
     ],
 )
 def test_bad_arguments_are_refused_at_once(
     given: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        rr.recover_many([], 1, **given)
+        rr.recover_many([], **{"rank": 1} | given)
 
 
 def test_a_bad_problem_is_named(mixed: list[Planted]) -> None:
@@ -145,6 +148,30 @@ def test_a_bad_problem_is_named(mixed: list[Planted]) -> None:
     with pytest.raises(ValueError, match="y has shape") as caught:
         list(rr.recover_many(data, 1, batch=2))
     assert caught.value.__notes__ == ["This was problem 3, counted from zero."]
+
+
+def test_what_is_no_pair_is_refused(mixed: list[Planted]) -> None:
+    with pytest.raises(TypeError, match=r"a problem is a Planted; expected a pair \(A, y\)"):
+        list(rr.recover_many(mixed, 1))  # type: ignore[arg-type]
+
+
+def test_interruption_ends_all(mixed: list[Planted]) -> None:
+    ran: list[int] = []
+
+    class First(rr.GaussNewton):
+        def step(self, problem: Any, state: Any) -> Any:
+            os.kill(os.getpid(), signal.SIGINT)
+            return super().step(problem, state)
+
+    class Second(rr.GaussNewton):
+        def start(self, problem: Any, rng: Any) -> Any:
+            ran.append(1)
+            return super().start(problem, rng)
+
+    data = [(planted.A, planted.y) for planted in mixed]
+    with pytest.raises(rr.Interrupted):
+        list(rr.recover_many(data, 1, solver=rr.Portfolio((First(), Second())), batch=5))
+    assert not ran
 
 
 def test_interruption_carries_what_there_is(mixed: list[Planted]) -> None:
@@ -159,6 +186,82 @@ def test_interruption_carries_what_there_is(mixed: list[Planted]) -> None:
         list(rr.recover_many(data, 1, solver=Slow(), batch=5))
     assert caught.value.recovery.status is rr.Status.INTERRUPTED
     assert caught.value.recovery.iterations >= 1
+
+
+def test_large_stacks_do_without_the_compiled_loops() -> None:
+    data = [plant(40, 40, 2, 800, outliers=0.05, rng=k) for k in range(10)]
+    answers = list(rr.recover_many(((one.A, one.y) for one in data), 2, batch=10))
+    assert all(judge(answer, one).error < 1e-9 for answer, one in zip(answers, data, strict=True))
+
+
+@pytest.mark.parametrize("solver", ["auto", "message-passing"])
+def test_odd_sensing_data_in_one_lane_does_not_disturb_the_others(solver: str) -> None:
+    """Rows over six decades make conjugate gradients slow; a mean makes message passing diverge."""
+    data = []
+    for k in range(6):
+        one = plant(12, 9, 1, 110, outliers=0.1, rng=k)
+        scale = 10.0 ** np.random.default_rng(k).uniform(-3, 3, 110) if k % 3 == 1 else np.ones(110)
+        A = one.A * scale[:, None, None] + (k % 3 == 2)
+        y = np.einsum("ijk,jk->i", A, one.matrix)
+        y[one.outliers] *= 50
+        data.append((A, y))
+    together = list(rr.recover_many(data, 1, solver=solver, batch=6))
+    for (A, y), answer in zip(data, together, strict=True):
+        assert answer.status is rr.recover(A, y, 1, solver=solver).status
+
+
+def test_message_passing_that_finds_nothing_hands_over_to_any_gauss_newton() -> None:
+    rng = np.random.default_rng(0)
+    finish = rr.GaussNewton(extra_rank=3, max_iterations=3)
+    solver = rr.MessagePassing(finish=finish, max_steps=1, max_iterations=4)
+    data = [(rng.standard_normal((60, 20, 15)), rng.standard_normal(60)) for _ in range(3)]
+    with pytest.warns(rr.UndersampledWarning):
+        answers = list(rr.recover_many(data, 2, solver=solver, batch=3))
+    assert [answer.rank for answer in answers] == [2, 2, 2]
+
+
+def test_sensing_data_out_of_the_range_of_its_precision(mixed: list[Planted]) -> None:
+    one = mixed[0]
+    A = (one.A * 1e-40).astype(np.float32)
+    y = np.einsum("ijk,jk->i", A.astype(float), one.matrix)
+    alone = rr.recover(A, y, 1)
+    for answer in rr.recover_many([(A, y), (A, y)], 1, batch=2):
+        assert answer.status is alone.status
+
+
+def test_answers_before_a_bad_problem_are_given(mixed: list[Planted]) -> None:
+    data = [(planted.A, planted.y) for planted in mixed]
+    data[2] = (data[2][0], data[2][1][:-1])
+    answers = rr.recover_many(data, 1, batch=4, solver="gauss-newton")
+    assert next(answers).status is rr.Status.RECOVERED
+    next(answers)
+    with pytest.raises(ValueError, match="y has shape"):
+        next(answers)
+
+
+def test_passes_of_an_operator_that_was_used_before(mixed: list[Planted]) -> None:
+    operator = as_operator(mixed[0].A)
+    expected = rr.recover(operator, mixed[0].y, 1).passes
+    for answer in rr.recover_many([(operator, mixed[0].y)] * 3, 1):
+        assert answer.passes == expected
+
+
+def test_one_problem_at_a_time_is_held(mixed: list[Planted]) -> None:
+    alive: list[weakref.ref[Any]] = []
+
+    def problems() -> Iterator[tuple[Any, Any]]:
+        for planted in mixed:
+            gc.collect()
+            assert sum(reference() is not None for reference in alive) == 0
+            A = planted.A.copy()
+            alive.append(weakref.ref(A))
+            pair = A, planted.y
+            del A
+            yield pair
+            del pair
+
+    for answer in rr.recover_many(problems(), 1, solver="gauss-newton"):
+        del answer
 
 
 def test_a_stack_measures_as_each_of_its_operators(xp: Any, dtype: str) -> None:

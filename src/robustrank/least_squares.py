@@ -58,12 +58,13 @@ def iteratively(
     approximations = conjugate_gradients(normal, seen)
     W, energy = next(approximations)
     enough = energy * tolerance**2
+    found = energy <= enough
     for _ in range(_MAX_ITERATIONS):
-        found = energy <= enough
         if bool(xp.all(found)):
             break
         closer, energy = next(approximations)
         W = xp.where(found[..., None, None], W, closer)
+        found = found | (energy <= enough)  # for good, whatever rounding makes of it later
     return W
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,13 +16,11 @@ from robustrank.backend import (
     check_count,
     explained_shortage,
     free_memory,
-    full_precision,
-    move,
     on_card,
 )
-from robustrank.operators import Operator, as_operator
+from robustrank.operators import Operator
 from robustrank.problem import Problem
-from robustrank.recover import Interrupted, memory_needed, solve, solver_of
+from robustrank.recover import Interrupted, checked_problem, memory_needed, solve, solver_of
 from robustrank.result import Recovery, Status
 from robustrank.solvers import Portfolio, Solver
 
@@ -43,7 +42,7 @@ def recover_many(
 
     On a graphics card problems of one shape are solved together, which takes far less time than
     one after another: a card is fast, and one problem does not keep it busy. On a CPU they are
-    solved one after another. Each answer is the one that ``recover`` gives.
+    solved one after another. Each answer is the one that ``recover`` gives, to rounding.
 
     Parameters
     ----------
@@ -61,52 +60,66 @@ def recover_many(
         One for each problem. Its ``seconds`` are its share of the time.
     """
     chosen, generator = solver_of(solver), as_generator(rng)
+    check_count(rank=rank)
     if batch is not None:
         check_count(batch=batch)
-    return _answers(_checked(problems, rank, shape, device), chosen, batch, generator)
+    return _answers(_tasks(iter(problems), rank, shape, device), chosen, batch, generator)
 
 
-def _checked(
-    problems: Iterable[tuple[Any, Any]],
-    rank: int,
-    shape: tuple[int, int] | None,
-    device: str | None,
-) -> Iterator[Problem]:
-    """The problems, each validated when it is asked for."""
-    for number, (A, y) in enumerate(problems):
+class _Task(NamedTuple):
+    problem: Problem
+    passes_before: float  # an operator may have been used already
+
+
+def _tasks(
+    problems: Iterator[Any], rank: int, shape: tuple[int, int] | None, device: str | None
+) -> Iterator[_Task]:
+    """The problems, each taken and validated when it is asked for, and not held on to."""
+    for number in itertools.count():
         try:
-            with full_precision(A), explained_shortage(memory_needed(A)):
-                if device is not None and not isinstance(A, Operator):
-                    A, y = move(A, device), move(y, device)
-                problem = Problem(as_operator(A, shape), y, rank)
+            yield _task(next(problems), rank, shape, device)
+        except StopIteration:
+            return
         except Exception as error:
             error.add_note(f"This was problem {number}, counted from zero.")
             raise
-        del A, y
-        yield problem
+
+
+def _task(given: Any, rank: int, shape: tuple[int, int] | None, device: str | None) -> _Task:
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise TypeError(f"a problem is a {type(given).__name__}; expected a pair (A, y)")
+    A, y = given
+    before = A.passes if isinstance(A, Operator) else 0.0
+    with explained_shortage(memory_needed(A)):
+        return _Task(checked_problem(A, y, rank, shape, device), before)
 
 
 def _answers(
-    problems: Iterator[Problem],
+    tasks: Iterator[_Task],
     chosen: Solver[Any] | Portfolio,
     batch: int | None,
     generator: np.random.Generator,
 ) -> Iterator[Recovery]:
-    waiting: list[Problem] = []
-    size = 1
-    for problem in problems:
-        if waiting and not problem.can_be_stacked_with(waiting[0]):
+    waiting: list[_Task] = []
+    size, failure, more = 1, None, True
+    while more:
+        try:
+            task = next(tasks, None)
+        except Exception as error:  # those before it are answered first
+            task, failure = None, error
+        more = task is not None
+        if waiting and not (task and task.problem.can_be_stacked_with(waiting[0].problem)):
             yield from _solve_together(waiting, chosen, generator)
             waiting = []
-        if not waiting:
-            size = _how_many(problem, chosen, batch)
-        waiting.append(problem)
-        del problem
+        if task is not None:
+            size = size if waiting else _how_many(task.problem, chosen, batch)
+            waiting.append(task)
+        del task
         if len(waiting) == size:
             yield from _solve_together(waiting, chosen, generator)
             waiting = []
-    if waiting:
-        yield from _solve_together(waiting, chosen, generator)
+    if failure is not None:
+        raise failure
 
 
 def _how_many(problem: Problem, chosen: Solver[Any] | Portfolio, batch: int | None) -> int:
@@ -123,15 +136,17 @@ def _how_many(problem: Problem, chosen: Solver[Any] | Portfolio, batch: int | No
 
 
 def _solve_together(
-    problems: list[Problem], chosen: Solver[Any] | Portfolio, generator: np.random.Generator
+    tasks: list[_Task], chosen: Solver[Any] | Portfolio, generator: np.random.Generator
 ) -> Iterator[Recovery]:
     began = time.perf_counter()
+    problems = [task.problem for task in tasks]
     needed = sum(memory_needed(problem.operator) for problem in problems)
-    with full_precision(problems[0].y), explained_shortage(needed):
+    with explained_shortage(needed, "solve fewer at a time (batch=)"):
         recoveries = solve(problems, chosen, generator)
     share = (time.perf_counter() - began) / len(problems)
-    for problem, recovery in zip(problems, recoveries, strict=True):
-        whole = replace(recovery, passes=problem.operator.passes, seconds=share)
+    for (problem, before), recovery in zip(tasks, recoveries, strict=True):
+        passes = problem.operator.passes - before
+        whole = replace(recovery, passes=passes, seconds=share)
         if whole.status is Status.INTERRUPTED:
             raise Interrupted(whole)
         yield whole

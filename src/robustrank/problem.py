@@ -87,7 +87,9 @@ class Problem:
         """Problems of one shape as one: its arrays have a leading axis, as has its scale."""
         xp = namespace(problems[0].y)
         return _unchecked(
-            operator=StackedOperator([problem.operator for problem in problems]),
+            operator=StackedOperator(
+                [problem.operator for problem in problems], problems[0].y.dtype
+            ),
             y=xp.stack([problem.y for problem in problems], axis=0),
             rank=problems[0].rank,
             scale=xp.asarray([problem.scale for problem in problems], **like(problems[0].y)),
@@ -163,7 +165,7 @@ def _checked_measurements(y: Any, operator: Operator) -> Array:
     given = is_array_api_obj(y)
     if given:
         check_same_place(operator.asarray([1.0]), y)
-    values = y if given else np.asarray(y)
+    values = y if given else operator.asarray(np.asarray(y))
     m = operator.measurements
     if tuple(values.shape) != (m,):
         raise ValueError(
@@ -171,7 +173,7 @@ def _checked_measurements(y: Any, operator: Operator) -> Array:
         )
     values = _as_real_floating(values, operator)
     xp = namespace(values)
-    missing = int(xp.sum(xp.astype(xp.isnan(values), xp.int64)))
+    missing = int(xp.count_nonzero(xp.isnan(values)))
     if missing:
         raise ValueError(
             f"y contains {missing} NaN; a missing measurement cannot be believed or doubted. "

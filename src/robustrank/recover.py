@@ -17,7 +17,9 @@ from robustrank.backend import (
     check_positive,
     explained_shortage,
     full_precision,
+    is_array,
     move,
+    move_beside,
     namespace,
 )
 from robustrank.certificate import certify, conclude, explained, explained_tolerance
@@ -118,10 +120,8 @@ def recover(
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r} cannot be called; expected a function")
     passes_before = A.passes if isinstance(A, Operator) else 0.0
-    with full_precision(A), explained_shortage(memory_needed(A)):
-        if device is not None and not isinstance(A, Operator):
-            A, y = move(A, device), move(y, device)
-        problem = Problem(as_operator(A, shape), y, rank)
+    with explained_shortage(memory_needed(A)):
+        problem = checked_problem(A, y, rank, shape, device)
         if time_limit is not None:
             time_limit -= time.perf_counter() - began
         (recovery,) = solve(
@@ -137,6 +137,16 @@ def recover(
     return recovery
 
 
+def checked_problem(
+    A: Any, y: Any, rank: int, shape: tuple[int, int] | None, device: str | None
+) -> Problem:
+    """The problem that a user gives, moved to a device if asked for, and validated."""
+    if device is not None and not isinstance(A, Operator):
+        A = move(A, device)
+        y = move_beside(y, A) if is_array(y) else y
+    return Problem(as_operator(A, shape), y, rank)
+
+
 def solve(
     problems: Sequence[Problem],
     chosen: Solver[Any] | Portfolio,
@@ -146,6 +156,17 @@ def solve(
     time_limit: float | None = None,
 ) -> list[Recovery]:
     """The answers to problems of one shape, each with the best of what the candidates came to."""
+    with full_precision(problems[0].y):
+        return _solve(problems, chosen, generator, callback, time_limit)
+
+
+def _solve(
+    problems: Sequence[Problem],
+    chosen: Solver[Any] | Portfolio,
+    generator: np.random.Generator,
+    callback: Callback | None,
+    time_limit: float | None,
+) -> list[Recovery]:
     began = time.perf_counter()
     attempts: list[list[Recovery]] = [[] for _ in problems]
     unsolved = list(range(len(problems)))
@@ -161,7 +182,12 @@ def solve(
         )
         for number, outcome in zip(unsolved, outcomes, strict=True):
             attempts[number].append(_recovery(problems[number], candidate, outcome))
+        del outcomes, outcome  # what they hold is large
         unsolved = [number for number in unsolved if attempts[number][-1].status not in _FINAL]
+        if any(tried[-1].status is Status.INTERRUPTED for tried in attempts):
+            for number in unsolved:
+                attempts[number][-1] = replace(attempts[number][-1], status=Status.INTERRUPTED)
+            break
         if not unsolved:
             break
     return [replace(_best(tried), attempts=tuple(map(_attempt, tried))) for tried in attempts]

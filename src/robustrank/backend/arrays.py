@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_cupy_array, is_torch_array, to_device
+from array_api_compat import (
+    array_namespace,
+    device,
+    is_array_api_obj,
+    is_cupy_array,
+    is_jax_array,
+    is_torch_array,
+    to_device,
+)
 
 # No static type describes "an array of any library that follows the standard".
 Array = Any
@@ -45,6 +53,21 @@ def check_same_place(A: Array, y: Array) -> None:
             f"A is on {device(A)} and y on {device(y)}; expected both on one device: "
             f"move y to {device(A)}"
         )
+
+
+def is_array(values: Any) -> bool:
+    """Whether values are an array of some library."""
+    return bool(is_array_api_obj(values))
+
+
+def has_double_precision(array: Array) -> bool:
+    """Whether the array's library computes in double precision; JAX must be told to."""
+    if not is_jax_array(array):
+        return True
+    import jax
+
+    config: Any = jax.config  # not typed there
+    return bool(config.jax_enable_x64)
 
 
 def epsilon(array: Array) -> float:

@@ -12,9 +12,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import device, is_cupy_array, is_jax_array, is_torch_array, to_device
+from array_api_compat import (
+    device,
+    is_cupy_array,
+    is_jax_array,
+    is_numpy_array,
+    is_torch_array,
+    to_device,
+)
 
-from robustrank.backend.arrays import Array
+from robustrank.backend.arrays import Array, library
+
+
+class DeviceMemoryError(MemoryError):
+    """A card has not enough memory; the message says how much is needed and what to do."""
 
 
 class ReducedPrecisionWarning(UserWarning):
@@ -49,6 +60,21 @@ def move(array: Any, target: str) -> Array:
     return _move_with_torch(array, kind, target)
 
 
+def move_beside(array: Any, other: Array) -> Array:
+    """An array of the other's library, or NumPy's, on the other's device."""
+    if not (is_numpy_array(array) or library(array) == library(other)):
+        return array  # of a third library: it is refused where that is explained
+    if is_torch_array(other):
+        import torch
+
+        return torch.asarray(array, device=other.device)
+    if is_jax_array(other):
+        import jax
+
+        return jax.device_put(array, device(other))
+    return array
+
+
 def _move_with_torch(array: Any, kind: str, target: str) -> Array:
     try:
         import torch
@@ -62,7 +88,7 @@ def _move_with_torch(array: Any, kind: str, target: str) -> Array:
 
 
 @contextmanager
-def explained_shortage(needed: int) -> Iterator[None]:
+def explained_shortage(needed: int, or_else: str = "") -> Iterator[None]:
     """Turns a device's lack of memory into a sentence; ``needed`` is in bytes, about."""
     try:
         yield
@@ -71,10 +97,10 @@ def explained_shortage(needed: int) -> Iterator[None]:
         short = type(error).__name__ == "OutOfMemoryError" or "RESOURCE_EXHAUSTED" in str(error)
         if not short:
             raise
-        raise MemoryError(
-            f"the device ran out of memory: this needs about {needed / 1e9:.1f} GB there. Use "
-            "float32, free what else is on the device, solve fewer problems at a time, or leave "
-            "device out: a memory-mapped file is read in blocks and needs no memory for A"
+        raise DeviceMemoryError(
+            f"the device ran out of memory: this needs about {needed / 1e9:.2g} GB there. Use "
+            f"float32, free what else is on the device, {or_else + ', ' if or_else else ''}or stay "
+            "on the CPU: a memory-mapped file is read in blocks there and needs no memory for A"
         ) from error
 
 
@@ -86,7 +112,7 @@ def free_memory(array: Array) -> float:
         kept = torch.cuda.memory_reserved(array.device) - torch.cuda.memory_allocated(array.device)
         return float(torch.cuda.mem_get_info(array.device)[0] + kept)
     if is_jax_array(array) and on_card(array):
-        known = device(array).memory_stats()
+        known = device(array).memory_stats() or {"bytes_limit": math.inf, "bytes_in_use": 0}
         return float(known["bytes_limit"] - known["bytes_in_use"])
     if is_cupy_array(array):
         import cupy

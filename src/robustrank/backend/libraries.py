@@ -40,6 +40,11 @@ def standard_normal(
         generator = module.Generator(place).manual_seed(seed)
         return module.randn(shape, generator=generator, dtype=getattr(module, dtype), device=place)
     if library == "jax":
+        if dtype == "float64" and not module.config.jax_enable_x64:
+            raise ValueError(
+                'JAX has no double precision unless told; ask for dtype="float32", or call '
+                'jax.config.update("jax_enable_x64", True) first'
+            )
         high, low = divmod(seed, 2**32)
         key = module.random.fold_in(module.random.key(low), high)
         drawn = module.random.normal(key, shape, dtype)

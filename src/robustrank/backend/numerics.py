@@ -6,7 +6,7 @@ import math
 
 import array_api_extra as xpx
 import numpy as np
-from array_api_compat import is_numpy_namespace, is_torch_array
+from array_api_compat import is_jax_array, is_numpy_namespace, is_torch_array
 
 from robustrank.backend.arrays import Array, like, namespace
 from robustrank.backend.cards import on_card
@@ -112,8 +112,18 @@ def _thin_svd(matrix: Array) -> tuple[Array, Array, Array]:
 
 
 def solve_positive(matrix: Array, right: Array) -> Array:
-    """The solution x of matrix · x = right for a positive definite matrix; NaN if it is not."""
+    """The solution x of matrix · x = right for a positive definite matrix.
+
+    If it is not one, PyTorch and JAX give NaN; the others, which have no such solver, anything.
+    """
     xp = namespace(matrix)
+    if is_jax_array(matrix):
+        from jax.lax.linalg import triangular_solve
+
+        factor = xp.linalg.cholesky(matrix)
+        how = {"left_side": True, "lower": True}
+        half = triangular_solve(factor, right[..., None], **how)
+        return triangular_solve(factor, half, transpose_a=True, **how)[..., 0]
     if not is_torch_array(matrix):
         return xp.linalg.solve(matrix, right[..., None])[..., 0]
     import torch

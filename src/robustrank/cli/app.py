@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import click
 
 import robustrank
+from robustrank.backend import DeviceMemoryError
 from robustrank.cli.demo import demo
 from robustrank.cli.doctor import doctor
 from robustrank.cli.recover import recover
@@ -59,6 +60,8 @@ def run() -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("robustrank: interrupted", err=True)
         return NOT_CONVERGED
+    except DeviceMemoryError as error:
+        return _fail(str(error))
     except MemoryError:
         return _fail(
             "out of memory; store the sensing data as float32, or as an .npy file and give it with "

@@ -18,14 +18,14 @@ class StackedOperator(StoredOperator):
     """Dense operators of one shape; every array has a leading axis, one entry for each of them.
 
     Each sensing array is read where it lies, by a call of its own: it is large. What is small is
-    done for all at once.
+    done for all at once, in the precision ``dtype`` where it is given.
     """
 
-    def __init__(self, operators: Sequence[Operator]) -> None:
+    def __init__(self, operators: Sequence[Operator], dtype: Any = None) -> None:
         parts = [_dense_part(operator) for operator in operators]
         self._members = [dense for dense, _ in parts]
         self._first = self._members[0]
-        self._like = like(self._first.flat)
+        self._like = like(self._first.flat) | ({} if dtype is None else {"dtype": dtype})
         self._xp = namespace(self._first.flat)
         self._factors = self._xp.asarray([factor for _, factor in parts], **self._like)
         gains = self._xp.asarray([operator.gain for operator in operators], **self._like)
@@ -45,7 +45,8 @@ class StackedOperator(StoredOperator):
 
     @property
     def passes(self) -> float:
-        return sum(member.passes for member in self._members)
+        """On average: each is counted by its own operator."""
+        return sum(member.passes for member in self._members) / len(self._members)
 
     def add_passes(self, passes: float) -> None:
         for member in self._members:
@@ -63,14 +64,13 @@ class StackedOperator(StoredOperator):
         )
 
     def tangent(self, U: Array, V: Array) -> Tangent:
-        U, V = U * self._factors[:, None, None], V * self._factors[:, None, None]
         rows = []
         for k, member in enumerate(self._members):
             sensing = self._xp.reshape(member.flat, (self.measurements, *self.matrix_shape))
             stored, reads = tangent_rows(sensing, U[k, ...], V[k, ...])
             member.add_passes(reads)
             rows.append(stored)
-        return Tangent(self._xp.stack(rows, axis=0))
+        return Tangent(self._xp.stack(rows, axis=0) * self._factors[:, None, None, None])
 
     def rows(self, index: slice) -> StackedOperator:
         subsets = [member.rows(index) for member in self._members]

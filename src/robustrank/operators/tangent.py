@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from robustrank.backend import Array, left_times, like, namespace, times
-from robustrank.operators.fused import kernels_for
+from robustrank.operators.fused import Kernels, kernels_for
 
 if TYPE_CHECKING:
     from robustrank.operators.base import Operator
@@ -29,18 +29,18 @@ class Tangent:
     def apply(self, W: Array) -> Array:
         """The change of the measurements along W, (n1 + n2) × r: an array of shape (m,)."""
         x = self.as_vector(W)
-        kernels = kernels_for(self.rows)
+        kernels = self._kernels()
         return (kernels.times if kernels else times)(self._flat(), x)
 
     def adjoint(self, w: Array) -> Array:
         """The adjoint of ``apply``: an array of shape (n1 + n2, r)."""
-        kernels = kernels_for(self.rows)
+        kernels = self._kernels()
         flat = self._flat()
         return self.from_vector(kernels.left_times(flat, w) if kernels else left_times(w, flat))
 
     def gram(self, weights: Array, W: Array) -> Array:
         """``adjoint(weights * apply(W))``, in one read of the rows where that can be had."""
-        kernels = kernels_for(self.rows)
+        kernels = self._kernels()
         if kernels is None:
             return self.adjoint(weights * self.apply(W))
         return self.from_vector(kernels.gram(self._flat(), weights, self.as_vector(W)))
@@ -66,6 +66,9 @@ class Tangent:
         """The W that stands for a vector."""
         xp = namespace(x)
         return xp.matrix_transpose(xp.reshape(x, (*x.shape[:-1], *self.rows.shape[-2:])))
+
+    def _kernels(self) -> Kernels | None:
+        return kernels_for(self.rows) if self.rows.ndim == 3 else None
 
     def _flat(self) -> Array:
         *leading, r, n = self.rows.shape

@@ -12,6 +12,7 @@ from robustrank.backend import (
     Array,
     check_count,
     check_positive,
+    has_double_precision,
     like,
     namespace,
     standard_normal,
@@ -81,6 +82,9 @@ def plant(
     """
     if library != "numpy" and out is not None:
         raise ValueError(f"out is for NumPy, not for library={library!r}; leave it out")
+    if library == "numpy" and device not in (None, "cpu"):
+        raise ValueError(f'device={device!r} is not for NumPy; expected library="torch" with it')
+    precision = _precision(dtype)
     _check(n1, n2, rank, measurements, outliers, outlier_model, noise)
     seed = seed_of(rng)
     left, right = _factors(n1, n2, rank, _spectrum(rank, spectrum, condition_number), seed)
@@ -89,13 +93,14 @@ def plant(
     both = np.stack([target.ravel(), _impostor(n1, n2, rank, norm, seed).ravel()], axis=1)
     A: Array
     if library == "numpy":
-        A = np.empty((measurements, n1, n2), dtype) if out is None else out
+        A = np.empty((measurements, n1, n2), precision) if out is None else out
         clean, impostor = _measure(A, both, seed, progress)
     else:
         sensing_seed = int(stream(seed, Purpose.SENSING).integers(2**63))
-        precision = np.dtype(dtype).name
         A = standard_normal((measurements, n1, n2), precision, sensing_seed, library, device)
         clean, impostor = _measure_where_it_is(A, both)
+        if progress is not None:
+            progress(1.0)
 
     corrupted = np.zeros(measurements, bool)
     count = round(outliers * measurements)
@@ -106,7 +111,7 @@ def plant(
     if noise:
         smallest = float(np.linalg.svd(target, compute_uv=False)[rank - 1])
         y += noise * smallest * stream(seed, Purpose.NOISE).uniform(-1, 1, measurements)
-    y = namespace(A).asarray(y.astype(dtype if out is None else out.dtype), **like(A))
+    y = namespace(A).asarray(y.astype(precision if out is None else out.dtype), **like(A))
     return Planted(A, y, left, right, corrupted, seed)
 
 
@@ -125,6 +130,17 @@ def _check(
     if model not in OUTLIER_MODELS:
         known = ", ".join(OUTLIER_MODELS)
         raise ValueError(f"outlier_model={model!r} is not known; expected one of {known}")
+
+
+def _precision(dtype: Any) -> str:
+    """The name of a precision, given as NumPy's or another library's."""
+    try:
+        name = str(np.dtype(dtype).name)
+    except TypeError:
+        name = str(dtype).rpartition(".")[2]
+    if name not in ("float32", "float64"):
+        raise TypeError(f"dtype={dtype} is not one to plant in; expected float32 or float64")
+    return name
 
 
 def _spectrum(
@@ -185,11 +201,20 @@ def _measure_where_it_is(A: Array, both: Matrix) -> tuple[Matrix, Matrix]:
     """Measure two matrices with the rows of ``A`` in double precision, a block at a time."""
     xp = namespace(A)
     flat = xp.reshape(A, (A.shape[0], -1))
-    exact = xp.asarray(both, **like(A) | {"dtype": xp.float64})
     height = max(1, _BLOCK_BYTES // (8 * len(both)))
+    if not has_double_precision(A):  # then NumPy has it
+        return _measured_by_numpy(flat, both, height)
+    exact = xp.asarray(both, **like(A) | {"dtype": xp.float64})
     blocks = [
         xp.astype(flat[first : min(first + height, len(A)), :], xp.float64, copy=False) @ exact
         for first in range(0, len(A), height)
     ]
     values = to_numpy(xp.concat(blocks, axis=0))
+    return values[:, 0], values[:, 1]
+
+
+def _measured_by_numpy(flat: Array, both: Matrix, height: int) -> tuple[Matrix, Matrix]:
+    starts = range(0, len(flat), height)
+    blocks = (to_numpy(flat[first : min(first + height, len(flat)), :]) for first in starts)
+    values = np.concatenate([block.astype(np.float64) @ both for block in blocks])
     return values[:, 0], values[:, 1]

@@ -77,6 +77,10 @@ class Solver(ABC, Generic[StateT]):
         left, right = (xp.linalg.qr(factor)[0] for factor in (state.U, state.V))
         return UnstoredTangent(problem.operator, left, right), left, right
 
+    def is_spent(self, state: StateT) -> bool:
+        """Whether it is of no use to go on, although there are iterations left."""
+        return False
+
     @abstractmethod
     def start(self, problem: Problem, rng: np.random.Generator) -> StateT:
         """The state before the first step."""

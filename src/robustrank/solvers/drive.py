@@ -81,7 +81,8 @@ def drive(
         _Watch(normalised, solver, problem.units, callback)
         for normalised, problem in zip(scaled, problems, strict=True)
     ]
-    with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is reported, not warned of
+    # A diverging run is reported, not warned of.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
             _loop(_Lanes(scaled), solver, rng, watches, time_limit)
         except KeyboardInterrupt:
@@ -104,12 +105,17 @@ def _loop(
     stride = Stride(lanes.problem, solver, late)
     while True:
         out_of_time = iteration > 0 and late()
+        spent = iteration >= solver.max_iterations or solver.is_spent(state)
         seen = lanes.read(state)
         for position, number in enumerate(lanes.numbers):
             watch = watches[number]
             watch.look(iteration, seen[position], lanes.lane(state, position))
+            if spent:
+                watch.ended = watch.ended or Status.ITERATION_LIMIT
             if out_of_time:
                 watch.ended = watch.ended or Status.TIME_LIMIT
+            if watch.ended:
+                watch.let_go()
         left = [k for k, number in enumerate(lanes.numbers) if watches[number].ended is None]
         if not left:
             return
@@ -179,6 +185,11 @@ class _Watch:
         self._tolerance = max(solver.tolerance, least) if solver.tolerance else 0.0
         self._largest_change = 0.0
 
+    def let_go(self) -> None:
+        """Keep the state of this problem alone, and not those it was solved with."""
+        state = self._state()
+        self._state = lambda: state
+
     def outcome(self) -> Outcome:
         """What the run came to."""
         ended = self.ended or Status.INTERRUPTED
@@ -213,8 +224,6 @@ class _Watch:
                 return Status.STOPPED
         if check.iteration and self._tolerance and check.change <= self._tolerance:
             return Status.SETTLED
-        if check.iteration >= self._solver.max_iterations:
-            return Status.ITERATION_LIMIT
         return None
 
     def _fraction(self, check: Check) -> float:

@@ -107,12 +107,11 @@ class GaussNewton(Solver[GaussNewtonState]):
         return state.tangent, state.point.left, state.point.right
 
     def start(self, problem: Problem, rng: np.random.Generator) -> GaussNewtonState:
-        return self.begin(problem, self.first_point(problem, rng), problem.scale)
+        columns = min(problem.rank + self.extra_rank, *problem.operator.matrix_shape)
+        return self.begin(problem, self.first_point(problem, rng, columns), problem.scale)
 
-    def first_point(self, problem: Problem, rng: np.random.Generator) -> Point:
+    def first_point(self, problem: Problem, rng: np.random.Generator, columns: int) -> Point:
         """Where the search starts, unless it is told: the spectral start."""
-        n1, n2 = problem.operator.matrix_shape
-        columns = min(problem.rank + self.extra_rank, n1, n2)
         U0, V0 = truncated_start(problem, MedianTruncation(self.alpha_y), rng, rank=columns)
         xp = namespace(U0)
         root = xp.sqrt(xp.sum(U0**2, axis=-2))  # the columns are orthogonal, of length √σ
@@ -123,7 +122,7 @@ class GaussNewton(Solver[GaussNewtonState]):
         """The state before the first step from a point whose measurements are off by ``error``."""
         xp = namespace(problem.y)
         width = xp.asarray(self.width * error, **like(problem.y))
-        phase = xp.zeros(width.shape, **like(width) | {"dtype": xp.int64})
+        phase = xp.zeros(width.shape, **like(width) | {"dtype": xp.int32})
         return self._observe(problem, point, width, 0, xp.ones_like(width), phase, phase)
 
     def step(self, problem: Problem, state: GaussNewtonState) -> GaussNewtonState:

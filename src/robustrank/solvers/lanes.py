@@ -30,15 +30,15 @@ def pick(state: T, lanes: Sequence[int]) -> T:
 
     def take(array: Array) -> Array:
         xp = namespace(array)
-        index = xp.asarray(list(lanes), **like(array) | {"dtype": xp.int64})
+        index = xp.asarray(list(lanes), **like(array) | {"dtype": xp.int32})
         return xp.take(array, index, axis=0)
 
     return _map(take, state)
 
 
 def lane(state: T, number: int) -> T:
-    """The state of one lane, without the leading axis."""
-    return _map(lambda array: array[number, ...], state)
+    """A copy of the state of one lane, without the leading axis."""
+    return _map(lambda array: namespace(array).asarray(array[number, ...], copy=True), state)
 
 
 def _map(function: Callable[..., Array], first: T, *others: T) -> T:

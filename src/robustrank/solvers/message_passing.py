@@ -72,7 +72,7 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
     patience: int = 50  # or when this many steps did not lower it
     max_steps: int = 200  # or after this many
     finish: GaussNewton = field(default_factory=GaussNewton)
-    max_iterations: int = 280
+    max_iterations: int = 281
     tolerance: float = 1e-6
     name: str = "message passing"
 
@@ -85,6 +85,11 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
     @property
     def trust(self) -> TrustRule:
         return self.finish.trust
+
+    def is_spent(self, state: MessageState | GaussNewtonState) -> bool:
+        """Whether Gauss–Newton has had its steps, however long it took to get there."""
+        finishing = isinstance(state, GaussNewtonState)
+        return finishing and state.iteration >= self.finish.max_iterations
 
     def linearised(
         self, problem: Problem, state: MessageState | GaussNewtonState
@@ -101,7 +106,7 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
         bases = (xp.eye(n, problem.rank, **like(problem.y)) for n in (n1, n2))
         left, right = (basis + nothing[..., None, None] for basis in bases)
         zero = Point(left, nothing[..., None] + xp.zeros(problem.rank, **like(problem.y)), right)
-        best = Best(zero, nothing + xp.inf, xp.astype(nothing, xp.int64))
+        best = Best(zero, nothing + xp.inf, xp.astype(nothing, xp.int32))
         never = nothing + xp.inf
         return self._state(
             problem, zero, xp.zeros_like(problem.y), nothing, mixture, 0, best, never
@@ -142,8 +147,8 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
             state.best,
             xp.clip(moved, min=_STALLED),
         )
-        # One that is over waits, as it was, for those that are solved in lockstep with it.
-        return replace(after, best=choose(over, state.best, after.best))
+        # One that is over waits, as it is, for those that are solved in lockstep with it.
+        return choose(over, replace(state, iteration=after.iteration), after)
 
     def _finish(self, problem: Problem, best: Best) -> GaussNewtonState:
         """Gauss–Newton from the best that was seen, or from its own start where that is nothing."""
@@ -151,7 +156,8 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
         found = best.point.values[..., 0] > 0
         point, error = best.point, best.error
         if not bool(xp.all(found)):
-            point = choose(found, point, self.finish.first_point(problem, as_generator(0)))
+            first = self.finish.first_point(problem, as_generator(0), problem.rank)
+            point = choose(found, point, first)
             error = xp.where(found, error, problem.scale)
         return self.finish.begin(problem, point, error)
 
