@@ -65,10 +65,12 @@ def conclude(ended: Status, certificate: Certificate) -> Status:
         return ended
     if certificate.holds:
         return Status.RECOVERED
-    if ended is not Status.SETTLED:
+    if ended is Status.TIME_LIMIT:
         return ended
     if certificate.needed > certificate.measurements:
         return Status.UNDERDETERMINED
+    if ended is not Status.SETTLED:
+        return ended
     beyond_chance = _EVIDENCE + _EVIDENCE_PER_DEGREE * certificate.degrees_of_freedom
     consistent = certificate.noise <= _NOISE_LIMIT and certificate.evidence >= beyond_chance
     return Status.SETTLED if consistent and certificate.determined else Status.UNEXPLAINED
