@@ -1,0 +1,202 @@
+"""Runs what is missing of an experiment, in parallel, and keeps every row at once."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from robustrank.backend import check_count
+from robustrank.experiments.definition import Cell, Experiment, Method
+from robustrank.experiments.rows import Damage, Key, Row, RowWriter, Table, files_of, key_of, read
+from robustrank.experiments.trial import Place, run_trials
+from robustrank.solvers import Portfolio
+
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Job:
+    """Some trials of one setting by one method."""
+
+    experiment: Experiment
+    cell: Cell
+    trials: tuple[int, ...]
+    method: Method
+    place: Place
+
+    def run(self) -> list[Row]:
+        """The rows."""
+        return [*run_trials(self.experiment, self.cell, self.trials, self.method, self.place)]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far an experiment is."""
+
+    done: int  # trials, of every method
+    total: int
+    cells_done: int
+    cells: int
+    seconds_left: float  # at the rate of this run; NaN before the first trial
+
+    def __str__(self) -> str:
+        text = (
+            f"{self.cells_done:,} of {self.cells:,} settings, {self.done:,}/{self.total:,} trials"
+        )
+        if math.isnan(self.seconds_left):
+            return text
+        minutes = self.seconds_left / 60
+        return f"{text}, about {minutes:.0f} min left" if minutes >= 1 else f"{text}, seconds left"
+
+
+def load(experiment: Experiment, folder: Path) -> Table:
+    """The rows that belong to an experiment, of all its files in a folder."""
+    table = read(files_of(folder, experiment.name))
+    wanted = set(_keys(experiment))
+    return Table([row for row in table.rows if key_of(row) in wanted], table.damage)
+
+
+def standing(experiment: Experiment, table: Table) -> Standing:
+    """How far an experiment is, going by its rows."""
+    return _standing(experiment, {key_of(row) for row in table.rows}, math.nan)
+
+
+def run(
+    experiment: Experiment,
+    folder: Path,
+    *,
+    place: Place | None = None,
+    workers: int | None = None,
+    seconds: float = math.inf,
+    progress: Callable[[Standing], None] | None = None,
+    report: Callable[[Damage], None] | None = None,
+) -> Standing:
+    """Run the trials that no file in ``folder`` has yet; stop early when ``seconds`` are over.
+
+    A kill at any moment loses what was being computed and nothing else. ``report`` is told of
+    lines that cannot be used; they are taken out and their trials run again.
+    """
+    place = place or Place()
+    workers = workers or (1 if place.device else os.cpu_count() or 1)
+    check_count(workers=workers)
+    folder.mkdir(parents=True, exist_ok=True)
+    done = {key_of(row) for row in load(experiment, folder).rows}
+    began, before = time.monotonic(), len(done)
+    with RowWriter(folder / f"{experiment.name}.jsonl") as writer:
+        for damage in writer.damage:
+            if report is not None:
+                report(damage)
+        with _results([*_jobs(experiment, done, place)], workers) as results:
+            for rows in results:
+                for row in rows:
+                    writer.add(row)
+                    done.add(key_of(row))
+                spent = time.monotonic() - began
+                left = len(_keys(experiment)) - len(done)
+                now = _standing(experiment, done, spent / (len(done) - before) * left)
+                if progress is not None:
+                    progress(now)
+                if spent > seconds:
+                    break
+    return _standing(experiment, done, math.nan)
+
+
+def _keys(experiment: Experiment) -> list[Key]:
+    return [
+        (cell.key, trial, method.name)
+        for trial in range(experiment.trials)
+        for cell in experiment.cells
+        for method in experiment.methods
+    ]
+
+
+def _standing(experiment: Experiment, done: set[Key], seconds_left: float) -> Standing:
+    keys = _keys(experiment)
+    open_cells = {cell for cell, trial, method in keys if (cell, trial, method) not in done}
+    finished = len(experiment.cells) - len(open_cells)
+    total = sum(key in done for key in keys)
+    return Standing(total, len(keys), finished, len(experiment.cells), seconds_left)
+
+
+def _jobs(experiment: Experiment, done: set[Key], place: Place) -> Iterator[Job]:
+    """What is missing: on a card all trials of a setting together where the method allows."""
+    for method in experiment.methods:
+        stacked = place.device and isinstance(method.solver, Portfolio) and not experiment.traced
+        for trials in (
+            [range(experiment.trials)]
+            if stacked
+            else [range(trial, trial + 1) for trial in range(experiment.trials)]
+        ):
+            for cell in experiment.cells:
+                missing = [t for t in trials if (cell.key, t, method.name) not in done]
+                if missing:
+                    yield Job(experiment, cell, tuple(missing), method, place)
+
+
+@contextmanager
+def _results(jobs: list[Job], workers: int) -> Iterator[Iterator[list[Row]]]:
+    """The rows of the jobs as they are finished; workers are ended when the block is left."""
+    if workers == 1 or len(jobs) < 2:
+        yield (job.run() for job in jobs)
+        return
+    context = multiprocessing.get_context("spawn")
+    with _one_thread_each():
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_obey_the_first)
+        try:
+            yield _as_they_come(pool, iter(jobs), workers)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                child.terminate()
+
+
+def _as_they_come(
+    pool: ProcessPoolExecutor, jobs: Iterator[Job], workers: int
+) -> Iterator[list[Row]]:
+    waiting: set[Future[list[Row]]] = set()
+    for job in jobs:
+        waiting.add(pool.submit(job.run))
+        if len(waiting) >= 2 * workers:  # no more than keeps them busy
+            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in finished)
+    while waiting:
+        finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        yield from (future.result() for future in finished)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Workers that are started meanwhile use one thread: more would fight over the cores."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _obey_the_first() -> None:
+    """Leave Ctrl-C, which reaches every process, to the one that started the others; end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(
+        target=_end_with, args=(multiprocessing.parent_process(),), daemon=True
+    ).start()
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)

@@ -1,0 +1,103 @@
+"""One trial: plant, solve, judge, and write a row."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from robustrank.backend import to_numpy
+from robustrank.experiments.definition import SUCCESS, Cell, Experiment, Method
+from robustrank.experiments.rows import Row
+from robustrank.many import recover_many
+from robustrank.metrics import judge, normalised_error
+from robustrank.problem import UndersampledWarning
+from robustrank.recover import recover
+from robustrank.result import Recovery
+from robustrank.simulate import Planted
+from robustrank.solvers import Portfolio, Progress
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where problems are planted and solved."""
+
+    library: str = "numpy"
+    device: str | None = None
+
+    def __str__(self) -> str:
+        return self.library if self.device is None else f"{self.library} {self.device}"
+
+
+def run_trials(
+    experiment: Experiment, cell: Cell, trials: Sequence[int], method: Method, place: Place
+) -> Iterator[Row]:
+    """The rows of some trials of a setting by one method; together, where that is faster."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndersampledWarning)  # it is part of what is asked
+        if isinstance(method.solver, Portfolio) and not experiment.traced:
+            yield from _together(cell, trials, method, place)
+        else:
+            for trial in trials:
+                yield _alone(experiment, cell, trial, method, place)
+
+
+def _plant(cell: Cell, trial: int, method: Method, place: Place) -> Planted:
+    where: dict[str, Any] = {"library": place.library, "device": place.device}
+    return cell.plant(trial, clean=method.clean, **where)
+
+
+def _together(cell: Cell, trials: Sequence[int], method: Method, place: Place) -> Iterator[Row]:
+    truths: dict[int, Planted] = {}
+
+    def problems() -> Iterator[tuple[Any, Any]]:
+        for trial in trials:
+            planted = _plant(cell, trial, method, place)
+            truths[trial] = replace(planted, A=None, y=None)  # the truth alone is kept
+            yield planted.A, planted.y
+
+    rank = cell.rank + method.extra_rank
+    answers = recover_many(problems(), rank, solver=method.solver)
+    for trial, recovery in zip(trials, answers, strict=True):
+        error = judge(recovery, truths.pop(trial)).error
+        yield _row(cell, trial, method, place, recovery, error)
+
+
+def _alone(experiment: Experiment, cell: Cell, trial: int, method: Method, place: Place) -> Row:
+    """One trial, the error watched from outside; once it is a success there is no more to learn."""
+    planted = _plant(cell, trial, method, place)
+    trace: list[tuple[int, float, float]] = []
+
+    def watch(progress: Progress) -> bool:
+        estimate = to_numpy(progress.left), to_numpy(progress.right)
+        error = normalised_error(estimate, (planted.left, planted.right))
+        if (
+            not trace
+            or progress.iteration >= 1.02 * trace[-1][0]
+            or progress.iteration < trace[-1][0]
+        ):
+            trace.append((progress.iteration, progress.check.passes, float(f"{error:.4g}")))
+        return error < SUCCESS and not experiment.traced
+
+    recovery = recover(
+        planted.A, planted.y, cell.rank + method.extra_rank, solver=method.solver, callback=watch
+    )
+    row = _row(cell, trial, method, place, recovery, judge(recovery, planted).error)
+    return {**row, "trace": trace} if experiment.traced else row
+
+
+def _row(
+    cell: Cell, trial: int, method: Method, place: Place, recovery: Recovery, error: float
+) -> Row:
+    return {
+        "cell": cell.key,
+        "trial": trial,
+        "method": method.name,
+        "seed": cell.seed(trial),
+        "error": float(f"{error:.6g}"),
+        "status": recovery.status.name,
+        "by": recovery.solver,
+        "iterations": sum(attempt.iterations for attempt in recovery.attempts),
+        "place": str(place),
+    }
