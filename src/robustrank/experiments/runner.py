@@ -190,7 +190,7 @@ def _one_thread_each() -> Iterator[None]:
 
 
 def _obey_the_first() -> None:
-    """Leave Ctrl-C, which reaches every process, to the one that started the others; end with it."""
+    """Leave Ctrl-C, which reaches all, to the process that started the others; end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(
         target=_end_with, args=(multiprocessing.parent_process(),), daemon=True

@@ -16,7 +16,7 @@ from robustrank.problem import UndersampledWarning
 from robustrank.recover import recover
 from robustrank.result import Recovery
 from robustrank.simulate import Planted
-from robustrank.solvers import Portfolio, Progress
+from robustrank.solvers import MedianTGD, Portfolio, Progress, VanillaGD
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,11 @@ def _alone(experiment: Experiment, cell: Cell, trial: int, method: Method, place
             trace.append((progress.iteration, progress.check.passes, float(f"{error:.4g}")))
         return error < SUCCESS and not experiment.traced
 
+    solver = method.solver
+    if experiment.traced and place.device and isinstance(solver, (MedianTGD, VanillaGD)):
+        solver = replace(solver, check_every=1)  # recorded, it is looked at ten times less often
     recovery = recover(
-        planted.A, planted.y, cell.rank + method.extra_rank, solver=method.solver, callback=watch
+        planted.A, planted.y, cell.rank + method.extra_rank, solver=solver, callback=watch
     )
     row = _row(cell, trial, method, place, recovery, judge(recovery, planted).error)
     return {**row, "trace": trace} if experiment.traced else row

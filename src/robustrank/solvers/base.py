@@ -59,7 +59,7 @@ class Solver(ABC, Generic[StateT]):
     """A frozen set of parameters with two pure functions; ``drive`` owns the loop."""
 
     name: str  # how a person calls it
-    check_every: ClassVar[int]  # steps between two looks at the progress
+    check_every: int  # steps between two looks at the progress; ten times as many if recorded
     blind: ClassVar[bool] = False  # its steps look at no value, so that a card can run many alone
     stackable: ClassVar[bool] = False  # it can take several problems in lockstep
     rounding: ClassVar[float]  # how far rounding alone moves the factors in a step, in units of it

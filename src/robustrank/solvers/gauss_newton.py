@@ -66,7 +66,6 @@ class GaussNewton(Solver[GaussNewtonState]):
     measurements within ``alpha_h`` medians.
     """
 
-    check_every: ClassVar[int] = 1
     stackable: ClassVar[bool] = True
     rounding: ClassVar[float] = 64.0
     alpha_y: float = 4.0  # truncation of the spectral start
@@ -84,6 +83,7 @@ class GaussNewton(Solver[GaussNewtonState]):
     extra_rank: int = 0  # columns above the rank to start with
     shrink_every: int = 8  # steps after which one of them is dropped
     max_iterations: int = 80
+    check_every: int = 1
     tolerance: float = 1e-6  # convergence is quadratic: the error is then about the square of it
     name: str = "Gauss–Newton"
 

@@ -88,7 +88,6 @@ class MedianTGD(Solver[GradientState]):
     ``max_iterations`` alone ends the run, as in the paper.
     """
 
-    check_every: ClassVar[int] = 10
     blind: ClassVar[bool] = True
     rounding: ClassVar[float] = 0.25
     alpha_y: float = 12.0
@@ -98,6 +97,7 @@ class MedianTGD(Solver[GradientState]):
     sample_split: bool = False
     max_iterations: int = 10_000
     tolerance: float = 1e-10
+    check_every: int = 10
     name: str = "median-TGD"
 
     def __post_init__(self) -> None:
@@ -105,6 +105,7 @@ class MedianTGD(Solver[GradientState]):
         MedianTruncation(self.alpha_y)
         MedianTruncation(self.alpha_h)
         _check_steps(self.step_size, self.lam, self.max_iterations, self.tolerance)
+        check_count(check_every=self.check_every)
 
     @classmethod
     def theory(cls, rank: int, average_condition: float, max_iterations: int = 10_000) -> MedianTGD:
@@ -143,17 +144,18 @@ class VanillaGD(Solver[GradientState]):
     λ = 1/4 is the limit of the paper's λ as nothing is truncated.
     """
 
-    check_every: ClassVar[int] = 10
     blind: ClassVar[bool] = True
     rounding: ClassVar[float] = 0.25
     step_size: float = 0.4
     balance: float = 0.25
     max_iterations: int = 10_000
     tolerance: float = 1e-10
+    check_every: int = 10
     name: str = "vanilla-GD"
 
     def __post_init__(self) -> None:
         _check_steps(self.step_size, self.balance, self.max_iterations, self.tolerance)
+        check_count(check_every=self.check_every)
 
     @property
     def trust(self) -> TrustRule:

@@ -65,7 +65,6 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
     believes in then stops falling.
     """
 
-    check_every: ClassVar[int] = 1
     stackable: ClassVar[bool] = True
     rounding: ClassVar[float] = GaussNewton.rounding
     near: float = 0.25  # hand over when the error is below this share of the estimate
@@ -73,6 +72,7 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
     max_steps: int = 200  # or after this many
     finish: GaussNewton = field(default_factory=GaussNewton)
     max_iterations: int = 281
+    check_every: int = 1
     tolerance: float = 1e-6
     name: str = "message passing"
 

@@ -1,0 +1,287 @@
+"""What the paper says of its figures, what was seen, and whether the two agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+
+import numpy as np
+
+from robustrank.experiments.definition import DEFAULT, PAPER, VANILLA, Cell, Experiment
+from robustrank.experiments.rows import Row, Table
+from robustrank.experiments.statistics import (
+    crossing,
+    fit_line,
+    rate,
+    ratio_with_interval,
+)
+
+
+class Verdict(Enum):
+    """Whether what was seen is what was said."""
+
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCED = "not reproduced"
+    BEYOND = "beyond the paper"
+    MISSING = "not run yet"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence, the figure it is about, the numbers that were seen, and the verdict."""
+
+    figure: str
+    statement: str
+    seen: str
+    verdict: Verdict
+
+
+Tables = Mapping[str, tuple[Experiment, Table]]
+
+
+def claims(tables: Tables) -> list[Claim]:
+    """Every claim of the paper's section on experiments, and those made for the default.
+
+    ``tables`` has an experiment and its rows under the name of each figure.
+    """
+    found = []
+    for figure, statement, judge in _CLAIMS:
+        try:
+            seen, verdict = judge(*tables[figure])
+        except (KeyError, _MissingRowsError):
+            seen, verdict = "some of its trials are missing", Verdict.MISSING
+        found.append(Claim(figure, statement, seen, verdict))
+    return found
+
+
+class _MissingRowsError(Exception):
+    """Rows are missing."""
+
+
+def _said(holds: bool) -> Verdict:
+    return Verdict.REPRODUCED if holds else Verdict.NOT_REPRODUCED
+
+
+def _more(holds: bool) -> Verdict:
+    return Verdict.BEYOND if holds else Verdict.NOT_REPRODUCED
+
+
+def _complete(experiment: Experiment, table: Table, *methods: str) -> None:
+    for cell in experiment.cells:
+        for method in methods:
+            if len(table.of(cell.key, method)) < experiment.trials:
+                raise _MissingRowsError
+
+
+def red_line(cell: Cell) -> float:
+    """The paper's heuristic limit: the m at which r = (1 − s) m / (n1 + n2)."""
+    return cell.rank * sum(cell.shape) / (1 - cell.outliers)
+
+
+def transition(experiment: Experiment, table: Table, method: str) -> dict[int, float]:
+    """For each rank the m at which half of the trials succeed, where that is within the grid."""
+    found = {}
+    for rank in sorted({cell.rank for cell in experiment.cells}):
+        cells = [cell for cell in experiment.cells if cell.rank == rank]
+        rates = [rate(table, cell, method).value for cell in cells]
+        if (where := crossing([cell.measurements for cell in cells], rates, 0.5)) is not None:
+            found[rank] = where
+    return found
+
+
+def _linear(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
+    _complete(experiment, table, PAPER.name)
+    half = transition(experiment, table, PAPER.name)
+    line = fit_line([*half], [*half.values()])
+    seen = (
+        f"half of the trials succeed at m = {line.slope:.0f} r + {line.intercept:.0f} "
+        f"(R² = {line.r_squared:.4f}, {len(half)} ranks)"
+    )
+    return seen, _said(line.r_squared > 0.98)
+
+
+def _sharp(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
+    _complete(experiment, table, PAPER.name)
+    widths = []
+    for rank, middle in transition(experiment, table, PAPER.name).items():
+        cells = [cell for cell in experiment.cells if cell.rank == rank]
+        between = [c for c in cells if 0 < rate(table, c, PAPER.name).value < 1]
+        step = cells[1].measurements - cells[0].measurements
+        widths.append((len(between) + 1) * step / middle)
+    seen = (
+        "from no success to nothing but success within "
+        f"{np.median(widths):.0%} of that m (median over ranks, one step of the grid included)"
+    )
+    return seen, _said(float(np.median(widths)) < 0.5)
+
+
+def _smooth(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
+    _complete(experiment, table, PAPER.name)
+    shares = sorted({cell.outliers for cell in experiment.cells})
+    largest = []
+    for share in shares:
+        good = [
+            cell.rank
+            for cell in experiment.cells
+            if cell.outliers == share and rate(table, cell, PAPER.name).value >= 0.5
+        ]
+        largest.append(max(good, default=0))
+    falls = all(a >= b for a, b in pairwise(largest))
+    steps = max(a - b for a, b in pairwise(largest))
+    text = ", ".join(f"{s:.0%}: {r}" for s, r in zip(shares, largest, strict=True))
+    seen = f"largest rank with half of the trials recovered, by share of outliers: {text}"
+    return seen, _said(falls and steps <= 3)
+
+
+def _errors(table: Table, cell: Cell, method: str, trials: int) -> list[float]:
+    rows = {row["trial"]: row["error"] for row in table.of(cell.key, method)}
+    if len(rows) < trials:
+        raise _MissingRowsError
+    return [rows[trial] for trial in range(trials)]
+
+
+def _ratio(experiment: Experiment, table: Table, method: str, to: str) -> tuple[float, ...]:
+    above = [e for c in experiment.cells for e in _errors(table, c, method, experiment.trials)]
+    below = [e for c in experiment.cells for e in _errors(table, c, to, experiment.trials)]
+    return ratio_with_interval(above, below)
+
+
+def _comparable(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
+    ratio, low, high = _ratio(experiment, table, PAPER.name, f"{VANILLA.name}, no outliers")
+    seen = f"error over that of vanilla-GD on clean data {ratio:.3f} (95 %: {low:.3f}–{high:.3f})"
+    return seen, _said(0.5 < ratio < 2)
+
+
+def _unreliable(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
+    errors = [
+        error
+        for cell in experiment.cells
+        for error in _errors(table, cell, VANILLA.name, experiment.trials)
+    ]
+    seen = (
+        f"error of vanilla-GD with outliers at least {min(errors):.2g}, "
+        f"median {np.median(errors):.2g}"
+    )
+    return seen, _said(min(errors) > 0.1)
+
+
+def _stable(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
+    bounds = [m for m in experiment.methods if m.extra_rank and m.name.startswith(PAPER.name)]
+    ratios = {m.extra_rank: _ratio(experiment, table, m.name, PAPER.name) for m in bounds}
+    seen = "error over that with the true rank: " + "; ".join(
+        f"rank + {extra}: {r:.2f} ({low:.2f}–{high:.2f})"
+        for extra, (r, low, high) in ratios.items()
+    )
+    return seen, _said(all(r < 3 for r, _, _ in ratios.values()))
+
+
+def _default_with_noise(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
+    ratio, low, high = _ratio(experiment, table, DEFAULT.name, f"{VANILLA.name}, no outliers")
+    seen = f"error over that of vanilla-GD on clean data {ratio:.3f} (95 %: {low:.3f}–{high:.3f})"
+    return seen, _more(high < 1.2)
+
+
+def slope_of(row: Row) -> float:
+    """The decades that the error falls in an iteration, over the part where it falls steadily."""
+    points = [(k, e) for k, _, e in row["trace"] if e > 0]
+    floor, first = min(e for _, e in points), points[0][1]
+    steady = [(k, e) for k, e in points if 3 * floor < e < 0.5 * first]
+    if len(steady) < 2:
+        return math.nan
+    return -fit_line([k for k, _ in steady], [math.log10(e) for _, e in steady]).slope
+
+
+def _same_rate(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
+    (cell,) = experiment.cells
+    slopes = []
+    for method in (PAPER.name, VANILLA.name):
+        rows = {row["trial"]: row for row in table.of(cell.key, method)}
+        if len(rows) < experiment.trials:
+            raise _MissingRowsError
+        slopes.append([slope_of(rows[trial]) for trial in range(experiment.trials)])
+    ratio, low, high = ratio_with_interval(*slopes)
+    seen = (
+        f"decades an iteration, median-TGD over vanilla-GD: {ratio:.3f} "
+        f"(95 %: {low:.3f}–{high:.3f})"
+    )
+    return seen, _said(0.8 < ratio < 1.25)
+
+
+def _collapse(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
+    (cell,) = experiment.cells
+    vanilla = _errors(table, cell, VANILLA.name, experiment.trials)
+    paper = _errors(table, cell, PAPER.name, experiment.trials)
+    seen = f"error {np.median(vanilla):.2g} for vanilla-GD, {np.median(paper):.2g} for median-TGD"
+    return seen, _said(min(vanilla) > 10 * max(paper))
+
+
+def _default_iterations(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
+    (cell,) = experiment.cells
+    if min(len(table.of(cell.key, m)) for m in (PAPER.name, DEFAULT.name)) < experiment.trials:
+        raise _MissingRowsError
+    ours, theirs = (
+        [_passes_to(row, 1.05 * row["error"]) for row in table.of(cell.key, name)]
+        for name in (DEFAULT.name, PAPER.name)
+    )
+    seen = (
+        f"to within 5 % of where each ends: {np.median(ours):.0f} reads of the sensing data, "
+        f"median-TGD {np.median(theirs):,.0f}"
+    )
+    return seen, _more(float(np.median(ours)) < float(np.median(theirs)) / 10)
+
+
+def _passes_to(row: Row, error: float) -> float:
+    return float(next(passes for _, passes, e in row["trace"] if e <= error))
+
+
+def _contains(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
+    _complete(experiment, table, PAPER.name, DEFAULT.name)
+    worse, better = [], 0
+    for cell in experiment.cells:
+        ours, theirs = (rate(table, cell, name) for name in (DEFAULT.name, PAPER.name))
+        if ours.interval[1] < theirs.interval[0]:
+            worse.append(cell.key)
+        better += ours.interval[0] > theirs.interval[1]
+    seen = (
+        f"better beyond the 95 % intervals at {better} of {len(experiment.cells)} settings, "
+        f"worse at {len(worse)}"
+    )
+    return seen, _more(not worse)
+
+
+def _near_the_line(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
+    _complete(experiment, table, DEFAULT.name)
+    half = transition(experiment, table, DEFAULT.name)
+    cells = {cell.rank: cell for cell in experiment.cells}
+    apart = {rank: where / red_line(cells[rank]) - 1 for rank, where in half.items()}
+    text = ", ".join(f"r = {rank}: {gap:+.1%}" for rank, gap in apart.items())
+    inside = [rank for rank in cells if rank not in half]
+    more = f"; within the first setting for r = {', '.join(map(str, inside))}" if inside else ""
+    seen = f"where half of the trials succeed, against the paper's heuristic limit: {text}{more}"
+    return seen, _more(all(gap <= 0.1 for gap in apart.values()))
+
+
+Judge = Callable[[Experiment, Table], tuple[str, Verdict]]
+_CLAIMS: Iterable[tuple[str, str, Judge]] = (
+    ("fig1a", "The number of measurements needed grows linearly with the rank.", _linear),
+    ("fig1a", "The transition from failure to success is sharp.", _sharp),
+    ("fig1a", "The default's region of success contains the paper's method's.", _contains),
+    ("fig1a", "The default's transition lies within 10 % of the heuristic limit.", _near_the_line),
+    ("fig1b", "Performance degrades smoothly as the share of outliers grows.", _smooth),
+    ("fig1b", "The default's region of success contains the paper's method's.", _contains),
+    ("fig2", "The error is comparable to that of vanilla-GD on outlier-free data.", _comparable),
+    ("fig2", "Vanilla-GD gives no reliable estimate once there are outliers.", _unreliable),
+    ("fig2", "The error is stable as long as an upper bound of the rank is used.", _stable),
+    (
+        "fig2",
+        "The default's error is that of vanilla-GD on outlier-free data.",
+        _default_with_noise,
+    ),
+    ("fig3a", "Without outliers both methods converge at comparable rates.", _same_rate),
+    ("fig3a", "The default needs a tenth of the reads of the data, or fewer.", _default_iterations),
+    ("fig3b", "With 1 % outliers vanilla-GD collapses and median-TGD does not.", _collapse),
+    ("fig3c", "With 10 % outliers vanilla-GD collapses and median-TGD does not.", _collapse),
+)
