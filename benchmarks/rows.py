@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from robustrank.experiments.statistics import Rate
+
 Row = dict[str, Any]
 
 
@@ -58,12 +60,9 @@ def run(
     print(file=sys.stderr)
 
 
-def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
+def wilson(successes: int, trials: int) -> tuple[float, float]:
     """The 95 % Wilson interval of a rate."""
-    rate = successes / trials
-    centre = (rate + z**2 / (2 * trials)) / (1 + z**2 / trials)
-    half = z / (1 + z**2 / trials) * math.sqrt(rate * (1 - rate) / trials + z**2 / (4 * trials**2))
-    return max(centre - half, 0.0), min(centre + half, 1.0)
+    return Rate(successes, trials).interval
 
 
 def median(values: Sequence[float]) -> float:

@@ -14,6 +14,7 @@ from robustrank.backend import DeviceMemoryError
 from robustrank.cli.demo import demo
 from robustrank.cli.doctor import doctor
 from robustrank.cli.recover import recover
+from robustrank.cli.reproduce import reproduce
 from robustrank.cli.simulate import simulate
 from robustrank.cli.streams import harden_output
 
@@ -29,13 +30,14 @@ def app() -> None:
     See it work:        robustrank demo
     Make a problem:     robustrank simulate problem.npz --shape 60x50 --rank 3 -m 1500
     Solve it:           robustrank recover problem.npz --rank 3 --report report.html
+    Redo the paper:     robustrank reproduce all --quick --report
     Check the machine:  robustrank doctor
 
     Exit status: 0 done, 1 ran but did not converge (or was interrupted), 2 bad input.
     """
 
 
-for command in (demo, simulate, recover, doctor):
+for command in (demo, simulate, recover, reproduce, doctor):
     app.add_command(command)
 
 

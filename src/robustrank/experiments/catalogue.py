@@ -46,7 +46,7 @@ def fig2(quick: bool = False) -> Experiment:
     above: tuple[int, ...] = (1, 3, 5)
     counts, rank, shape, trials = range(1500, 4201, 300), 5, (150, 120), 10
     if quick:
-        counts, rank, shape, above, trials = range(240, 601, 60), 2, _SMALL, (1, 2), 5
+        counts, rank, shape, above, trials = range(160, 481, 80), 2, (24, 20), (1, 2), 4
     bounds = tuple(replace(PAPER, name=f"median-TGD, rank + {k}", extra_rank=k) for k in above)
     methods = (
         PAPER,

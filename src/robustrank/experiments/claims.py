@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 
@@ -95,12 +95,17 @@ def transition(experiment: Experiment, table: Table, method: str) -> dict[int, f
 def _linear(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     _complete(experiment, table, PAPER.name)
     half = transition(experiment, table, PAPER.name)
+    if len(half) < 3:
+        return f"half of the trials succeed within the grid for {len(half)} ranks only", _said(
+            False
+        )
     line = fit_line([*half], [*half.values()])
     seen = (
-        f"half of the trials succeed at m = {line.slope:.0f} r + {line.intercept:.0f} "
+        f"half of the trials succeed at m = {line.slope:.0f} r "
+        f"{'−' if line.intercept < 0 else '+'} {abs(line.intercept):.0f} "
         f"(R² = {line.r_squared:.4f}, {len(half)} ranks)"
     )
-    return seen, _said(line.r_squared > 0.98)
+    return seen, _said(line.r_squared > 0.99)
 
 
 def _sharp(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
@@ -111,6 +116,8 @@ def _sharp(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
         between = [c for c in cells if 0 < rate(table, c, PAPER.name).value < 1]
         step = cells[1].measurements - cells[0].measurements
         widths.append((len(between) + 1) * step / middle)
+    if not widths:
+        return "no transition lies within the grid", _said(False)
     seen = (
         "from no success to nothing but success within "
         f"{np.median(widths):.0%} of that m (median over ranks, one step of the grid included)"
@@ -143,9 +150,15 @@ def _errors(table: Table, cell: Cell, method: str, trials: int) -> list[float]:
     return [rows[trial] for trial in range(trials)]
 
 
-def _ratio(experiment: Experiment, table: Table, method: str, to: str) -> tuple[float, ...]:
-    above = [e for c in experiment.cells for e in _errors(table, c, method, experiment.trials)]
-    below = [e for c in experiment.cells for e in _errors(table, c, to, experiment.trials)]
+def _ratio(
+    experiment: Experiment, table: Table, method: str, to: str, freedom: int = 0
+) -> tuple[float, float, float]:
+    """Of the errors of two methods, over settings of at least two measurements a freedom."""
+    cells = [cell for cell in experiment.cells if cell.measurements >= 2 * freedom]
+    if not cells:
+        raise _MissingRowsError
+    above = [e for c in cells for e in _errors(table, c, method, experiment.trials)]
+    below = [e for c in cells for e in _errors(table, c, to, experiment.trials)]
     return ratio_with_interval(above, below)
 
 
@@ -170,8 +183,12 @@ def _unreliable(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
 
 def _stable(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     bounds = [m for m in experiment.methods if m.extra_rank and m.name.startswith(PAPER.name)]
-    ratios = {m.extra_rank: _ratio(experiment, table, m.name, PAPER.name) for m in bounds}
-    seen = "error over that with the true rank: " + "; ".join(
+    cell = experiment.cells[0]
+    freedoms = {m: replace(cell, rank=cell.rank + m.extra_rank).degrees_of_freedom for m in bounds}
+    ratios = {
+        m.extra_rank: _ratio(experiment, table, m.name, PAPER.name, freedoms[m]) for m in bounds
+    }
+    seen = "error over that with the true rank, where m is at least 2 d: " + "; ".join(
         f"rank + {extra}: {r:.2f} ({low:.2f}–{high:.2f})"
         for extra, (r, low, high) in ratios.items()
     )
@@ -202,6 +219,8 @@ def _same_rate(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
         if len(rows) < experiment.trials:
             raise _MissingRowsError
         slopes.append([slope_of(rows[trial]) for trial in range(experiment.trials)])
+    if not np.isfinite(slopes).all():
+        return "the traces have too few looks to tell a slope", Verdict.MISSING
     ratio, low, high = ratio_with_interval(*slopes)
     seen = (
         f"decades an iteration, median-TGD over vanilla-GD: {ratio:.3f} "

@@ -8,6 +8,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -70,7 +71,14 @@ class Table:
 
     def of(self, cell: str, method: str) -> list[Row]:
         """The trials of a setting and a method."""
-        return [row for row in self.rows if (row["cell"], row["method"]) == (cell, method)]
+        return self._index.get((cell, method), [])
+
+    @cached_property
+    def _index(self) -> dict[tuple[str, str], list[Row]]:
+        index: dict[tuple[str, str], list[Row]] = {}
+        for row in self.rows:
+            index.setdefault((row["cell"], row["method"]), []).append(row)
+        return index
 
 
 def files_of(folder: Path, name: str) -> list[Path]:

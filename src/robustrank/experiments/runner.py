@@ -92,11 +92,14 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     done = {key_of(row) for row in load(experiment, folder).rows}
     began, before = time.monotonic(), len(done)
+    jobs = [*_jobs(experiment, done, place)]
+    if not jobs:
+        return _standing(experiment, done, math.nan)
     with RowWriter(folder / f"{experiment.name}.jsonl") as writer:
         for damage in writer.damage:
             if report is not None:
                 report(damage)
-        with _results([*_jobs(experiment, done, place)], workers) as results:
+        with _results(jobs, workers) as results:
             for rows in results:
                 for row in rows:
                     writer.add(row)

@@ -6,7 +6,8 @@ import html
 import io
 import math
 import re
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
+from robustrank.files import PathLike, atomic_writer
 from robustrank.report.words import number_of_log, power_of_ten
 
 INK = "#24313d"
@@ -69,6 +72,69 @@ class Picture:
     caption: str
     svg: str
     keys: tuple[Key, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A figure that can be drawn on a page or into a file."""
+
+    title: str
+    caption: str
+    name: str
+    description: str
+    size: tuple[float, float]  # inches
+    paint: Callable[[Axes], None]
+    keys: tuple[Key, ...] = ()
+
+    def picture(self) -> Picture:
+        """For a page."""
+        svg = draw(self.name, self.description, self.size, self.paint)
+        return Picture(self.title, self.caption, svg, self.keys)
+
+
+def write_image(path: PathLike, sketches: Sequence[Sketch]) -> None:
+    """Sketches side by side as a PNG file, each with its title and what its lines mean."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        width = sum(sketch.size[0] for sketch in sketches)
+        height = max(sketch.size[1] for sketch in sketches) + 0.7
+        figure = Figure(figsize=(width, height), layout="constrained")
+        for place, sketch in enumerate(sketches, start=1):
+            axes = figure.add_subplot(1, len(sketches), place)
+            sketch.paint(axes)
+            axes.set_title("\n".join(textwrap.wrap(sketch.title, 60)), fontsize=9)
+            if sketch.keys:
+                marks = [_sample(key) for key in sketch.keys]
+                axes.legend(
+                    handles=marks,
+                    loc="upper center",
+                    bbox_to_anchor=(0.5, -0.18),
+                    ncols=1 + (len(marks) > 3),
+                    frameon=False,
+                    fontsize=8,
+                )
+        with atomic_writer(path) as stream:
+            figure.savefig(stream, format="png", dpi=144, facecolor="white")
+
+
+def _sample(key: Key) -> Line2D:
+    """A line or a dot for a legend."""
+    dot = key.mark in ("dot", "ring")
+    return Line2D(
+        [],
+        [],
+        color=key.colour,
+        label=key.label,
+        marker="o" if dot else "",
+        linestyle="none" if dot else line_style(key),
+    )
+
+
+def line_style(key: Key) -> Any:
+    """The dashes of a line as matplotlib writes them."""
+    dashes = tuple(float(length) / 1.6 for length in key.dash.split())
+    return (0, dashes) if dashes else "-"
 
 
 def draw(

@@ -19,6 +19,7 @@ from robustrank.report.canvas import (
     Picture,
     decades,
     draw,
+    line_style,
 )
 from robustrank.report.words import number, solver_labels
 from robustrank.result import History, Recovery, singular_values
@@ -45,7 +46,9 @@ def convergence(recoveries: Sequence[Recovery]) -> Picture:
 
     def paint(axes: Axes) -> None:
         for key, (iterations, misfit) in zip(keys, curves, strict=True):
-            axes.plot(iterations, misfit, color=key.colour, linewidth=1.6, linestyle=_style(key))
+            axes.plot(
+                iterations, misfit, color=key.colour, linewidth=1.6, linestyle=line_style(key)
+            )
             axes.plot(iterations[-1:], misfit[-1:], "o", color=key.colour, markersize=4)
         _label_convergence(axes, [recovery.iterations for recovery in recoveries])
 
@@ -68,11 +71,6 @@ def _curve(history: History) -> tuple[Values, Values]:
 
 def _last(history: History) -> str:
     return number(history.checks[-1].misfit) if history.checks else "nothing"
-
-
-def _style(key: Key) -> Any:
-    dashes = tuple(float(length) / 1.6 for length in key.dash.split())
-    return (0, dashes) if dashes else "-"
 
 
 def _label_convergence(axes: Axes, iterations: Sequence[int]) -> None:

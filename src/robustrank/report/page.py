@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
-from string import Template
 
-import matplotlib
-import numpy
-import scipy
-
-import robustrank
 from robustrank.metrics import Truth, judge
-from robustrank.report.canvas import Key, Picture, themed
+from robustrank.report.blocks import cards, figure_card, skeleton, versions
 from robustrank.report.figures import convergence, spectrum
 from robustrank.report.histogram import residuals
 from robustrank.report.images import matrices
@@ -32,8 +24,7 @@ def assemble(
     rows, columns = recovery.shape
     matrix = f"A {rows} × {columns} matrix of rank {recovery.rank}"
     origin = f"from {recovery.certificate.measurements:,} measurements, by {recovery.solver}"
-    skeleton = files("robustrank.report").joinpath("page.html").read_text(encoding="utf-8")
-    return Template(skeleton).substitute(
+    return skeleton().substitute(
         title=escape(title or matrix),
         subtitle=escape(f"{matrix}, {origin}" if title else sentence(origin)),
         verdict=_verdict(recovery),
@@ -82,57 +73,22 @@ def _meter(certificate: Certificate) -> str:
 
 
 def _figures(recovery: Recovery, truth: Truth | None, beside: Sequence[Recovery]) -> str:
-    images = [_figure(picture) for picture in matrices(recovery, truth)]
+    images = [figure_card(picture) for picture in matrices(recovery, truth)]
     curves = [
-        _figure(convergence([recovery, *beside])),
-        _figure(residuals(recovery)),
+        figure_card(convergence([recovery, *beside])),
+        figure_card(residuals(recovery)),
     ]
-    details = [_figure(spectrum(recovery, truth)), furthest_off(recovery, truth)]
+    details = [figure_card(spectrum(recovery, truth)), furthest_off(recovery, truth)]
     if truth is None:
-        return _row("two", curves) + _row("three", [*images, *details])
-    return _row("two", curves) + _row("three", images) + _row("two", details)
-
-
-def _row(columns: str, cards: Sequence[str]) -> str:
-    return f'<div class="cards {columns}">{"".join(cards)}</div>'
-
-
-def _figure(picture: Picture) -> str:
-    legend = "".join(f"<li>{_swatch(key)}{escape(key.label)}</li>" for key in picture.keys)
-    return (
-        f'<figure class="card"><h2>{escape(picture.title)}</h2>'
-        + (f'<ul class="legend">{legend}</ul>' if legend else "")
-        + f"{picture.svg}<figcaption>{escape(picture.caption)}</figcaption></figure>"
-    )
-
-
-_MARKS = {
-    "line": '<path d="M1 6H25" style="stroke:{colour};stroke-width:2.4;stroke-dasharray:{dash}"/>',
-    "bar": '<rect x="1" y="1" width="10" height="10" style="fill:{colour}"/>',
-    "dot": '<circle cx="6" cy="6" r="3.4" style="fill:{colour}"/>',
-    "ring": '<circle cx="6" cy="6" r="4.6" style="fill:none;stroke:{colour};stroke-width:1.6"/>',
-}
-
-
-def _swatch(key: Key) -> str:
-    mark = themed(_MARKS[key.mark].format(colour=key.colour, dash=key.dash or "none"))
-    width = 26 if key.mark == "line" else 12
-    return (
-        f'<svg class="swatch" viewBox="0 0 {width} 12" width="{width}" height="12" '
-        f'aria-hidden="true">{mark}</svg>'
-    )
+        return cards("two", curves) + cards("three", [*images, *details])
+    return cards("two", curves) + cards("three", images) + cards("two", details)
 
 
 def _footer(recovery: Recovery) -> str:
-    versions = (
-        f"robustrank {robustrank.__version__}, solver {recovery.solver}, "
-        f"Python {platform.python_version()}, NumPy {numpy.__version__}, "
-        f"SciPy {scipy.__version__}, matplotlib {matplotlib.__version__}"
-    )
     keep = 'recovery.save("recovery.npz")'
     load = 'import robustrank as rr; recovery = rr.load("recovery.npz")'
     return (
-        f"<p>{escape(versions)}</p>"
+        f"<p>{escape(versions(f'solver {recovery.solver}'))}</p>"
         f"<p>To keep the numbers behind this page: <code>{escape(keep)}</code>. "
         f"To have them back: <code>{escape(load)}</code>.</p>"
     )

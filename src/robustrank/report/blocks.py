@@ -1,0 +1,66 @@
+"""What pages are built of: a skeleton, cards, and who made them."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+
+import matplotlib
+import numpy
+import scipy
+
+import robustrank
+from robustrank.report.canvas import Key, Picture, themed
+
+
+def skeleton() -> Template:
+    """The page without its contents."""
+    return Template(files("robustrank.report").joinpath("page.html").read_text(encoding="utf-8"))
+
+
+def versions(*more: str) -> str:
+    """What the numbers and the figures were made with."""
+    parts = [
+        f"robustrank {robustrank.__version__}",
+        *more,
+        f"Python {platform.python_version()}",
+        f"NumPy {numpy.__version__}",
+        f"SciPy {scipy.__version__}",
+        f"matplotlib {matplotlib.__version__}",
+    ]
+    return ", ".join(parts)
+
+
+def cards(columns: str, cards: Sequence[str]) -> str:
+    """Cards in a row of two or three, one below the other on a small screen."""
+    return f'<div class="cards {columns}">{"".join(cards)}</div>'
+
+
+def figure_card(picture: Picture) -> str:
+    """A figure with its title, what its lines mean, and its caption."""
+    legend = "".join(f"<li>{_swatch(key)}{escape(key.label)}</li>" for key in picture.keys)
+    return (
+        f'<figure class="card"><h2>{escape(picture.title)}</h2>'
+        + (f'<ul class="legend">{legend}</ul>' if legend else "")
+        + f"{picture.svg}<figcaption>{escape(picture.caption)}</figcaption></figure>"
+    )
+
+
+_MARKS = {
+    "line": '<path d="M1 6H25" style="stroke:{colour};stroke-width:2.4;stroke-dasharray:{dash}"/>',
+    "bar": '<rect x="1" y="1" width="10" height="10" style="fill:{colour}"/>',
+    "dot": '<circle cx="6" cy="6" r="3.4" style="fill:{colour}"/>',
+    "ring": '<circle cx="6" cy="6" r="4.6" style="fill:none;stroke:{colour};stroke-width:1.6"/>',
+}
+
+
+def _swatch(key: Key) -> str:
+    mark = themed(_MARKS[key.mark].format(colour=key.colour, dash=key.dash or "none"))
+    width = 26 if key.mark == "line" else 12
+    return (
+        f'<svg class="swatch" viewBox="0 0 {width} 12" width="{width}" height="12" '
+        f'aria-hidden="true">{mark}</svg>'
+    )

@@ -1,0 +1,293 @@
+"""Figures of experiments, drawn from rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from robustrank.experiments import DEFAULT, PAPER, Cell, Experiment, Table
+from robustrank.experiments.claims import red_line, transition
+from robustrank.experiments.statistics import rate
+from robustrank.report.canvas import DASHES, SERIES, Key, Sketch, decades, line_style
+
+Values = np.ndarray[Any, Any]
+
+_LIMIT = "#c53030"
+_HALF = SERIES[1]
+_SUCCESS = "Blues"
+_UNKNOWN = "#c9d1d8"
+_SIZE = (4.5, 3.2)
+
+
+def sketches(experiment: Experiment, table: Table) -> list[Sketch]:
+    """The figures of an experiment, of the methods that have rows."""
+    family = experiment.name.partition("-")[0]
+    methods = [
+        method.name
+        for method in experiment.methods
+        if any(row["method"] == method.name for row in table.rows)
+    ]
+    if family in ("fig1a", "fig1b", "zoo"):
+        return [_PLANES[family](experiment, table, method) for method in methods]
+    if family.startswith("fig3"):
+        return [
+            _traces(experiment, table, methods, 0, "iterations"),
+            _traces(experiment, table, methods, 1, "reads of the sensing data"),
+        ]
+    return [_LINES[family](experiment, table, methods)] if methods else []
+
+
+# Success as a shade over two axes.
+
+
+def _plane(
+    experiment: Experiment,
+    table: Table,
+    method: str,
+    columns: Sequence[Any],
+    lines: Sequence[Any],
+    place: Callable[[Cell], tuple[Any, Any]],
+    finish: Callable[[Axes], None],
+    keys: tuple[Key, ...] = (),
+) -> Sketch:
+    """Success rates of one method; the setting of a cell is its column and its line."""
+    shades = np.full((len(lines), len(columns)), np.nan)
+    for cell in experiment.cells:
+        column, line = place(cell)
+        shades[lines.index(line), columns.index(column)] = rate(table, cell, method).value
+
+    def paint(axes: Axes) -> None:
+        extent = (-0.5, len(columns) - 0.5, -0.5, len(lines) - 0.5)
+        colours = matplotlib.colormaps[_SUCCESS].with_extremes(bad=_UNKNOWN)
+        axes.imshow(
+            shades, cmap=colours, vmin=0, vmax=1, origin="lower", aspect="auto", extent=extent
+        )
+        finish(axes)
+
+    known = shades[~np.isnan(shades)]
+    trials = sum(row["method"] == method for row in table.rows)
+    caption = (
+        f"{trials:,} trials. Dark: every trial recovered to 1e-6; white: none; grey: not run. "
+        f"Over all settings {known.mean():.0%} are recovered."
+    )
+    name = f"{experiment.name}-{method}".replace(" ", "-")
+    title = f"{_who(method)}: {experiment.title}"
+    if trials < experiment.trials * len(experiment.cells):
+        title += f", {trials:,} of {experiment.trials * len(experiment.cells):,} trials"
+    return Sketch(title, caption, name, f"Success rates of {method}", _SIZE, paint, keys)
+
+
+def _ticks(axis: Any, values: Sequence[Any], write: Callable[[Any], str], most: int = 8) -> None:
+    step = -(-len(values) // most)
+    places = range(0, len(values), step)
+    axis.set_ticks([*places], [write(values[k]) for k in places])
+
+
+def _index(values: Sequence[float], value: float) -> float:
+    """Where a number stands among evenly spaced ones, between two of them if need be."""
+    return (value - values[0]) / (values[1] - values[0])
+
+
+def _who(method: str) -> str:
+    return {PAPER.name: "The paper's method", DEFAULT.name: "The default"}.get(method, method)
+
+
+_LINE_KEYS = (
+    Key("r = (1 − s) m / (n1 + n2), the paper's red line", _LIMIT, "line"),
+    Key("half of the trials succeed", _HALF, "dot"),
+)
+
+
+def _over_measurements(experiment: Experiment, table: Table, method: str) -> Sketch:
+    counts = sorted({cell.measurements for cell in experiment.cells})
+    ranks = sorted({cell.rank for cell in experiment.cells})
+    half = transition(experiment, table, method)
+    limits = {cell.rank: red_line(cell) for cell in experiment.cells}
+
+    def finish(axes: Axes) -> None:
+        height = [ranks.index(rank) for rank in ranks]
+        axes.plot([_index(counts, limits[rank]) for rank in ranks], height, color=_LIMIT)
+        axes.plot(
+            [_index(counts, where) for where in half.values()],
+            [ranks.index(rank) for rank in half],
+            "o",
+            color=_HALF,
+            markersize=4,
+        )
+        axes.set_xlim(-0.5, len(counts) - 0.5)
+        _ticks(axes.xaxis, counts, "{:,}".format)
+        _ticks(axes.yaxis, ranks, str, 10)
+        axes.set_xlabel("measurements m")
+        axes.set_ylabel("rank r")
+
+    def place(cell: Cell) -> tuple[int, int]:
+        return cell.measurements, cell.rank
+
+    return _plane(experiment, table, method, counts, ranks, place, finish, _LINE_KEYS)
+
+
+def _over_shares(experiment: Experiment, table: Table, method: str) -> Sketch:
+    shares = sorted({cell.outliers for cell in experiment.cells})
+    ranks = sorted({cell.rank for cell in experiment.cells})
+    m, n = experiment.cells[0].measurements, sum(experiment.cells[0].shape)
+
+    def finish(axes: Axes) -> None:
+        line = np.linspace(0, shares[-1], 50)
+        at = [_index(shares, share) for share in line]
+        axes.plot(at, [_index(ranks, (1 - share) * m / n) for share in line], color=_LIMIT)
+        axes.set_ylim(-0.5, len(ranks) - 0.5)
+        _ticks(axes.xaxis, shares, "{:.0%}".format, 10)
+        _ticks(axes.yaxis, ranks, str, 10)
+        axes.set_xlabel("share of outliers s")
+        axes.set_ylabel("rank r")
+
+    def place(cell: Cell) -> tuple[float, int]:
+        return cell.outliers, cell.rank
+
+    return _plane(experiment, table, method, shares, ranks, place, finish, _LINE_KEYS[:1])
+
+
+def _over_kinds(experiment: Experiment, table: Table, method: str) -> Sketch:
+    shares = sorted({cell.outliers for cell in experiment.cells})
+    kinds = list(dict.fromkeys(cell.model for cell in experiment.cells))
+
+    def finish(axes: Axes) -> None:
+        _ticks(axes.xaxis, shares, "{:.0%}".format, 10)
+        _ticks(axes.yaxis, kinds, str, 10)
+        axes.set_xlabel("share of outliers")
+
+    def place(cell: Cell) -> tuple[float, str]:
+        return cell.outliers, cell.model
+
+    return _plane(experiment, table, method, shares, kinds, place, finish)
+
+
+_PLANES = {"fig1a": _over_measurements, "fig1b": _over_shares, "zoo": _over_kinds}
+
+
+# Curves.
+
+
+def _keys(labels: Sequence[str]) -> tuple[Key, ...]:
+    colours, dashes = len(SERIES), len(DASHES)
+    return tuple(  # where the colours begin again the dashes are others
+        Key(label, SERIES[k % colours], "line", DASHES[(k + k // colours) % dashes])
+        for k, label in enumerate(labels)
+    )
+
+
+def _draw_logs(axes: Axes, key: Key, x: Any, y: Any, **style: Any) -> None:
+    """A curve of positive numbers as logarithms, which ``decades`` labels."""
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    shown = np.isfinite(y) & (y > 0)
+    drawn = {"color": key.colour, "linestyle": line_style(key), "linewidth": 1.6} | style
+    axes.plot(x[shown], np.log10(y[shown]), **drawn)
+
+
+def _errors(experiment: Experiment, table: Table, methods: Sequence[str]) -> Sketch:
+    keys = _keys(methods)
+
+    def paint(axes: Axes) -> None:
+        for key, method in zip(keys, methods, strict=True):
+            points = []
+            for cell in experiment.cells:
+                errors = [row["error"] for row in table.of(cell.key, method)]
+                if errors:
+                    points.append((cell.measurements, float(np.mean(errors))))
+            _draw_logs(axes, key, *zip(*points, strict=True), marker="o", markersize=3)
+        decades(axes.yaxis, *axes.get_ylim())
+        axes.grid(visible=True, axis="y")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.set_xlabel("measurements m")
+        axes.set_ylabel("mean error")
+
+    caption = "The mean of ‖estimate − M‖ / ‖M‖ over the trials of a setting."
+    return Sketch(experiment.title, caption, experiment.name, "Error against m", _SIZE, paint, keys)
+
+
+def _traces(
+    experiment: Experiment, table: Table, methods: Sequence[str], column: int, what: str
+) -> Sketch:
+    """Error against iterations (column 0) or reads (1): every trial, the first one strong."""
+    keys = _keys(methods)
+
+    def paint(axes: Axes) -> None:
+        for key, method in zip(keys, methods, strict=True):
+            for row in (row for row in table.rows if row["method"] == method):
+                first = row["trial"] == 0
+                trace = [(max(point[column], 0.5), point[2]) for point in row["trace"]]
+                alpha = 1.0 if first else 0.25
+                style: dict[str, Any] = {"alpha": alpha, "linewidth": 1.6 if first else 0.8}
+                _draw_logs(axes, key, *zip(*trace, strict=True), **style)
+        axes.set_xscale("log")
+        decades(axes.yaxis, *axes.get_ylim())
+        axes.grid(visible=True, axis="y")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.set_xlabel(what)
+        axes.set_ylabel("error")
+
+    caption = (
+        f"{experiment.trials} trials; the first drawn strong. With noise, no error can be zero."
+    )
+    title = f"{experiment.title.replace('iterations', what)}"
+    name = f"{experiment.name}-{column}"
+    return Sketch(title, caption, name, f"Error against {what}", _SIZE, paint, keys)
+
+
+def _rates(
+    experiment: Experiment,
+    table: Table,
+    curves: Sequence[tuple[str, str, list[tuple[float, Cell]]]],
+    label: str,
+    logs: bool = False,
+) -> Sketch:
+    """Success rates with their intervals along a number."""
+    keys = _keys([name for name, _, _ in curves])
+
+    def paint(axes: Axes) -> None:
+        for key, (_, method, points) in zip(keys, curves, strict=True):
+            rates = [rate(table, cell, method) for _, cell in points]
+            x = [place for place, _ in points]
+            drawn = {"color": key.colour, "marker": "o", "linestyle": line_style(key)}
+            axes.plot(x, [r.value for r in rates], markersize=3, **drawn)
+            low, high = zip(*(r.interval for r in rates), strict=True)
+            axes.fill_between(x, low, high, color=key.colour, alpha=0.12, linewidth=0)
+        if logs:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
+        axes.grid(visible=True, axis="y")
+        axes.set_xlabel(label)
+        axes.set_ylabel("recovered to 1e-6")
+
+    caption = "The bands are 95 % Wilson intervals."
+    return Sketch(experiment.title, caption, experiment.name, experiment.title, _SIZE, paint, keys)
+
+
+def _over_condition(experiment: Experiment, table: Table, methods: Sequence[str]) -> Sketch:
+    points = [(float(cell.condition_number or 1), cell) for cell in experiment.cells]
+    curves = [(_who(method), method, points) for method in methods]
+    return _rates(experiment, table, curves, "condition number", logs=True)
+
+
+def _over_sizes(experiment: Experiment, table: Table, methods: Sequence[str]) -> Sketch:
+    """The default alone: one curve for every size and share of outliers."""
+    method = DEFAULT.name if DEFAULT.name in methods else methods[0]
+    curves = []
+    for shape, share in dict.fromkeys((cell.shape, cell.outliers) for cell in experiment.cells):
+        cells = [c for c in experiment.cells if (c.shape, c.outliers) == (shape, share)]
+        points = [
+            ((1 - share) * cell.measurements / cell.degrees_of_freedom, cell) for cell in cells
+        ]
+        curves.append((f"{shape[0]} × {shape[1]}, {share:.0%} outliers", method, points))
+    return _rates(experiment, table, curves, "clean measurements for each degree of freedom")
+
+
+_LINES = {"fig2": _errors, "kappa": _over_condition, "sizes": _over_sizes}

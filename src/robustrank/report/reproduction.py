@@ -1,0 +1,100 @@
+"""The page about the paper's experiments: each claim, what was seen, and the figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from html import escape
+
+from robustrank.experiments import Experiment, Table
+from robustrank.experiments.claims import Claim, Verdict, claims
+from robustrank.experiments.runner import standing
+from robustrank.files import PathLike, atomic_writer
+from robustrank.report.blocks import cards, figure_card, skeleton, versions
+from robustrank.report.experiments import sketches
+
+Tables = Mapping[str, tuple[Experiment, Table]]
+
+
+def write_reproduction(path: PathLike, tables: Tables) -> None:
+    """Write the page of some experiments, under the names of their figures, to a file."""
+    page = render_reproduction(tables)
+    with atomic_writer(path) as stream:
+        stream.write(page.encode())
+
+
+def render_reproduction(tables: Tables) -> str:
+    """The page as HTML that needs nothing else."""
+    judged = [claim for claim in claims(tables) if claim.figure in tables]
+    quick = any("quick" in experiment.name for experiment, _ in tables.values())
+    size = "small problems, for a first look" if quick else "150 × 120, the paper's settings"
+    return skeleton().substitute(
+        title="The paper's experiments, again",
+        subtitle=escape(f"Median-truncated gradient descent and the default solver: {size}"),
+        verdict=_summary(judged),
+        numbers="",
+        comparison=_table(judged),
+        figures="".join(_figures(experiment, table) for experiment, table in tables.values()),
+        footer=_footer(tables),
+    )
+
+
+_TONES = {
+    Verdict.REPRODUCED: "good",
+    Verdict.BEYOND: "good",
+    Verdict.NOT_REPRODUCED: "bad",
+    Verdict.MISSING: "fair",
+}
+
+
+def _summary(judged: list[Claim]) -> str:
+    count = Counter(claim.verdict for claim in judged)
+    failed, missing = count[Verdict.NOT_REPRODUCED], count[Verdict.MISSING]
+    tone = "bad" if failed else "fair" if missing else "good"
+    sign = {"good": "✓", "fair": "!", "bad": "✗"}[tone]
+    word = f"{count[Verdict.REPRODUCED]} of the paper's claims reproduced"
+    rest = (
+        f"{count[Verdict.BEYOND]} more hold for the default solver; {failed} did not hold; "
+        f"{missing} wait for trials that are not run yet."
+    )
+    return (
+        f'<section class="verdict {tone}" aria-labelledby="verdict">'
+        f'<p class="sign" aria-hidden="true">{sign}</p>'
+        f'<div><h2 id="verdict">{escape(word)}</h2><p>{escape(rest)}</p></div></section>'
+    )
+
+
+def _table(judged: list[Claim]) -> str:
+    rows = "".join(
+        f"<tr><th>{escape(claim.figure)}</th><td>{escape(claim.statement)}</td>"
+        f'<td data-label="seen">{escape(claim.seen)}</td>'
+        f'<td data-label="verdict" style="color:var(--{_TONES[claim.verdict]})">'
+        f"{escape(claim.verdict.value)}</td></tr>"
+        for claim in judged
+    )
+    head = "<tr><th>figure</th><th>claim</th><th>seen</th><th>verdict</th></tr>"
+    return (
+        '<section class="card"><h2>Claim by claim</h2>'
+        f'<table class="compare words"><thead>{head}</thead><tbody>{rows}</tbody></table></section>'
+    )
+
+
+def _figures(experiment: Experiment, table: Table) -> str:
+    drawn = [figure_card(sketch.picture()) for sketch in sketches(experiment, table)]
+    if not drawn:
+        return ""
+    heading = f"{experiment.name}: {experiment.title} ({standing(experiment, table)})"
+    return f'<p class="label">{escape(heading)}</p>' + cards("two", drawn)
+
+
+def _footer(tables: Tables) -> str:
+    places = Counter(row["place"] for _, table in tables.values() for row in table.rows)
+    where = ", ".join(f"{place}: {count:,}" for place, count in places.items())
+    damaged = [damage for _, table in tables.values() for damage in table.damage]
+    lines = [
+        f"{sum(places.values()):,} trials, by where they were run ({where}).",
+        "The seed of a trial follows from its setting and its number alone; every row has it.",
+        *map(str, damaged),
+        versions(),
+    ]
+    return "".join(f"<p>{escape(line)}</p>" for line in lines)

@@ -1,0 +1,277 @@
+"""From rows to claims, figures and a page."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robustrank.experiments import NAMES, Cell, Experiment, Table, experiment, load, run
+from robustrank.experiments.claims import Verdict, claims, red_line, slope_of, transition
+from robustrank.experiments.rows import encode
+from robustrank.experiments.statistics import Rate, crossing, fit_line, ratio_with_interval
+from robustrank.report.canvas import write_image
+from robustrank.report.experiments import sketches
+from robustrank.report.reproduction import render_reproduction
+
+ROOT = Path(__file__).parents[1]
+
+# Numbers.
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "low", "high"),
+    [(0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0), (5, 10, 0.2366, 0.7634)],
+)
+def test_wilson_interval(successes: int, trials: int, low: float, high: float) -> None:
+    assert Rate(successes, trials).interval == pytest.approx((low, high), abs=1e-4)
+
+
+def test_nothing_tried_is_nothing_known() -> None:
+    assert math.isnan(Rate(0, 0).value)
+    assert Rate(0, 0).interval == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0, 0, 1], 250.0),
+        ([0, 0.2, 1.0], 237.5),
+        ([1, 0.5, 0], 200.0),
+        ([1, 1, 1], None),
+        ([0, math.nan, 1], None),
+    ],
+)
+def test_where_half_succeed(values: list[float], expected: float | None) -> None:
+    assert crossing([100, 200, 300], values, 0.5) == expected
+
+
+def test_lines_and_ratios() -> None:
+    line = fit_line([1, 2, 3, 4], [3, 5, 7, 9])
+    assert (line.slope, line.intercept, line.r_squared) == pytest.approx((2, 1, 1))
+    ratio, low, high = ratio_with_interval([2.0, 2.2, 1.8], [1.0, 1.0, 1.0])
+    assert low < ratio < high
+    assert ratio == pytest.approx((2.0 * 2.2 * 1.8) ** (1 / 3))
+
+
+def test_the_slope_of_a_trace_is_that_of_its_steady_part() -> None:
+    trace = [(k, 2 * k, max(10 ** (-k / 50), 1e-4)) for k in range(0, 400, 10)]
+    assert slope_of({"trace": trace}) == pytest.approx(1 / 50)
+
+
+def test_the_red_line_is_the_papers() -> None:
+    assert red_line(Cell(2400, 5)) == pytest.approx(1421.05, abs=0.01)  # as in the literature
+
+
+# Claims, from rows made up to hold or not to.
+
+
+def made_up(one: Experiment, error: Any) -> Table:
+    rows = [
+        {"cell": cell.key, "trial": trial, "method": method.name, "error": error(cell, method)}
+        | {"place": "nowhere", "trace": [(0, 1, 1.0), (10, 21, 0.1), (20, 41, error(cell, method))]}
+        for cell in one.cells
+        for trial in range(one.trials)
+        for method in one.methods
+    ]
+    return Table(rows, [])
+
+
+def verdicts(name: str, error: Any, *, quick: bool = True) -> list[Verdict]:
+    one = experiment(name, quick=quick)
+    return [c.verdict for c in claims({name: (one, made_up(one, error))}) if c.figure == name]
+
+
+GOOD, BAD = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED
+
+
+def above(slope: float, offset: float = 0.0) -> Any:
+    def error(cell: Cell, method: Any) -> float:
+        shift = 0.0 if method.name == "default" else offset
+        return 1e-9 if cell.measurements > slope * cell.rank + shift else 0.5
+
+    return error
+
+
+def test_claims_of_the_first_figure() -> None:
+    beyond = [Verdict.BEYOND, Verdict.BEYOND]
+    assert verdicts("fig1a", above(285, 300), quick=False) == [GOOD, GOOD, *beyond]
+    # The default worse than the paper's method, and far from the limit.
+    assert verdicts("fig1a", above(330, -300), quick=False) == [GOOD, GOOD, BAD, BAD]
+
+    def curved(cell: Cell, _: Any) -> float:
+        return 1e-9 if cell.measurements > 32 * cell.rank**2 else 0.5
+
+    assert verdicts("fig1a", curved, quick=False)[0] is BAD
+    assert verdicts("fig1a", lambda *_: 1e-9)[:2] == [BAD, BAD]
+
+
+def test_claims_of_the_second_figure() -> None:
+    def error(_: Cell, method: Any) -> float:
+        outliers_hurt = method.name == "vanilla-GD"
+        return 5.0 if outliers_hurt else 0.01 * (1 + method.extra_rank / 10)
+
+    assert verdicts("fig2", error) == [GOOD, GOOD, GOOD, Verdict.BEYOND]
+    assert verdicts("fig2", lambda *_: 0.01)[1] is BAD
+    assert verdicts("fig2", lambda _, m: 0.01 * 10**m.extra_rank)[2] is BAD
+
+
+@pytest.mark.parametrize("letter", ["b", "c"])
+def test_claims_of_the_third_figure(letter: str) -> None:
+    assert verdicts(f"fig3{letter}", lambda _, m: 9.0 if "vanilla" in m.name else 0.01) == [GOOD]
+    assert verdicts(f"fig3{letter}", lambda *_: 0.01) == [BAD]
+
+
+def test_missing_trials_are_no_verdict() -> None:
+    for name in NAMES:
+        one = experiment(name, quick=True)
+        found = [c for c in claims({name: (one, Table([], []))}) if c.figure == name]
+        assert {claim.verdict for claim in found} <= {Verdict.MISSING}
+    assert {claim.verdict for claim in claims({})} == {Verdict.MISSING}
+
+
+# What is in the repository.
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "results").glob("*.jsonl.gz")), ids=lambda p: p.name
+)
+def test_committed_rows_are_whole_and_belong_to_their_experiment(path: Path) -> None:
+    one = experiment(path.name.removesuffix(".jsonl.gz"))
+    table = load(one, ROOT / "results")
+    assert table.damage == []
+    cells = {cell.key: cell for cell in one.cells}
+    for row in table.rows:
+        assert row["seed"] == cells[row["cell"]].seed(row["trial"])
+        claimed = row["status"] == "RECOVERED" and row["method"] == "default"
+        assert not (claimed and row["error"] >= 1e-6)
+
+
+def test_the_default_is_near_the_limit_for_every_rank() -> None:
+    one = experiment("fig1a")
+    half = transition(one, load(one, ROOT / "results"), "default")
+    cells = {cell.rank: cell for cell in one.cells}
+    assert len(half) >= 9
+    assert all(where < 1.1 * red_line(cells[rank]) for rank, where in half.items())
+
+
+# Figures and the page.
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_experiment_has_figures_from_rows_alone(name: str, tmp_path: Path) -> None:
+    one = experiment(name, quick=True)
+    table = made_up(one, lambda cell, _: 1e-9 if cell.measurements > 75 * cell.rank else 0.5)
+    drawn = sketches(one, table)
+    assert drawn
+    write_image(tmp_path / "figure.png", drawn)
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert all("quick" in sketch.title for sketch in drawn)
+    assert drawn[0].picture().svg == sketches(one, table)[0].picture().svg  # the same every time
+
+
+def test_an_experiment_without_rows_has_no_figures() -> None:
+    assert sketches(experiment("fig1a", quick=True), Table([], [])) == []
+    assert sketches(experiment("kappa", quick=True), Table([], [])) == []
+
+
+def test_the_page_has_every_claim_and_figure() -> None:
+    names = ["fig1a", "fig2", "fig3b"]
+    tables = {}
+    for name in names:
+        one = experiment(name, quick=True)
+        tables[name] = (one, made_up(one, lambda cell, _: 1e-9 / cell.rank))
+    page = render_reproduction(tables)
+    for claim in claims(tables):
+        if claim.figure in names:
+            assert escape(claim.statement) in page
+            assert escape(claim.seen) in page
+    assert page.count("<figure") == sum(len(sketches(*tables[name])) for name in names)
+    assert "small problems, for a first look" in page
+    assert "nowhere" in page  # where the trials were run
+
+
+# The command.
+
+
+def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "robustrank", "reproduce", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_reproduce_runs_draws_and_tells(tmp_path: Path) -> None:
+    done = command("fig3a", "--quick", "--trials", "1", "--report", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "wrote results/fig3a-quick.png" in done.stdout
+    assert "wrote results/report-quick.html" in done.stdout
+    assert "fig3a: Without outliers both methods converge at comparable rates." in done.stdout
+    assert "  reproduced: decades an iteration" in done.stdout
+    kept = tmp_path / "results" / "fig3a-quick.jsonl"
+    rows = [json.loads(line) for line in kept.read_text().splitlines()]
+    assert {row["method"] for row in rows} == {"median-TGD", "vanilla-GD", "default"}
+    before = kept.read_bytes()
+    again = command("fig3a", "--quick", "--trials", "1", "-q", cwd=tmp_path)
+    assert again.returncode == 0
+    assert kept.read_bytes() == before
+
+
+def test_only_and_seconds_leave_the_rest_for_later(tmp_path: Path) -> None:
+    limits = ("--workers", "1", "--seconds", "0")
+    done = command("kappa", "--quick", "--only", "default", *limits, "--out", "here", cwd=tmp_path)
+    assert done.returncode == 1
+    assert len((tmp_path / "here" / "kappa-quick.jsonl").read_text().splitlines()) == 1
+    status = command("status", "--quick", "--out", "here", cwd=tmp_path)
+    assert status.returncode == 0
+    assert [line.split() for line in status.stdout.splitlines() if "kappa" in line] == [
+        ["kappa-quick", "0/3", "1/30"]
+    ]
+
+
+def test_damage_is_told_by_the_command(tmp_path: Path) -> None:
+    row = {"cell": "x", "trial": 0, "method": "default", "error": 1.0}
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "kappa-quick.jsonl").write_bytes(encode(row)[:-7])
+    done = command("kappa", "--quick", "--seconds", "0", "--workers", "1", cwd=tmp_path)
+    assert "kappa-quick.jsonl, line 1: cut short; left out" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fig9"], "experiment 'fig9' is not known; expected one of fig1a"),
+        (["kappa", "--only", "best"], "--only best fits no method of kappa; it has 'median-TGD'"),
+        (["kappa", "--trials", "0"], "trials"),
+        ([], "NAME"),
+    ],
+)
+def test_bad_requests_are_one_line(arguments: list[str], message: str, tmp_path: Path) -> None:
+    done = command(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_runs_of_the_library_and_the_command_are_the_same(tmp_path: Path) -> None:
+    one = experiment("fig3b", quick=True, trials=1)
+    run(one, tmp_path, workers=1)
+    done = command("fig3b", "--quick", "--trials", "1", "-q", cwd=tmp_path)
+    assert done.returncode == 0
+    mine, theirs = (
+        np.sort((folder / "fig3b-quick.jsonl").read_text().splitlines())
+        for folder in (tmp_path, tmp_path / "results")
+    )
+    assert [json.loads(a)["error"] for a in mine] == pytest.approx(
+        [json.loads(b)["error"] for b in theirs], rel=1e-3
+    )
