@@ -139,7 +139,7 @@ def test_damage_is_named_with_its_line_and_the_rest_is_kept(kind: str, tmp_path:
         writer.add(ROW | {"trial": 3})
     assert read([path]).damage == []
     assert len(read([path]).rows) == 4
-    assert path.with_suffix(".rejected").read_bytes().startswith(bad[:5])
+    assert (tmp_path / "tiny.jsonl.rejected").read_bytes().startswith(bad[:5])
 
 
 def test_packed_rows_are_the_same_bytes_and_read_back(tmp_path: Path) -> None:
@@ -170,6 +170,17 @@ def test_files_of_two_machines_are_one_table(tmp_path: Path) -> None:
     assert table.rows[0]["error"] == ROW["error"]  # of two for a trial the first counts
 
 
+def test_two_runs_do_not_write_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "tiny.jsonl"
+    with RowWriter(path) as writer:
+        writer.add(ROW)
+        with pytest.raises(ValueError, match="another run is writing"):
+            RowWriter(path)
+    with RowWriter(path) as writer:
+        writer.add(ROW | {"trial": 1})
+    assert len(read([path]).rows) == 2
+
+
 # Running.
 
 
@@ -195,6 +206,9 @@ def test_every_trial_has_a_row(undisturbed: Path) -> None:
             assert row["error"] < 1e-9
             assert row["status"] == "RECOVERED"
     assert len(table.of(TINY.cells[0].key, "default")) == 3
+    assert len(table.seconds) == 12
+    assert all(0 < seconds < 60 for seconds in table.seconds.values())
+    assert not any("seconds" in row for row in table.rows)
 
 
 def test_processes_give_the_same_rows(undisturbed: Path, tmp_path: Path) -> None:

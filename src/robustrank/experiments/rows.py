@@ -7,13 +7,18 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from robustrank.files import atomic_writer
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
 
 Row = dict[str, Any]
 Key = tuple[str, int, str]  # setting, trial, method
@@ -64,10 +69,14 @@ class Damage:
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of an experiment, each once, and what could not be read."""
+    """The rows of an experiment, each once, what could not be read, and how long trials took.
+
+    Times are no part of a row: the same trial gives the same row everywhere.
+    """
 
     rows: list[Row]
     damage: list[Damage]
+    seconds: dict[Key, float] = field(default_factory=dict)
 
     def of(self, cell: str, method: str) -> list[Row]:
         """The trials of a setting and a method."""
@@ -81,9 +90,9 @@ class Table:
         return index
 
 
-def files_of(folder: Path, name: str) -> list[Path]:
+def files_of(folder: Path, name: str, kind: str = "jsonl") -> list[Path]:
     """The files with rows of an experiment: its own, and any put beside it as NAME.*.jsonl[.gz]."""
-    endings = (".jsonl", ".*.jsonl", ".jsonl.gz", ".*.jsonl.gz")
+    endings = (f".{kind}", f".*.{kind}", f".{kind}.gz", f".*.{kind}.gz")
     return sorted(path for ending in endings for path in folder.glob(name + ending))
 
 
@@ -114,6 +123,7 @@ class RowWriter:
     """Adds rows to a file, each with a single write, so that a kill leaves at most half a line."""
 
     def __init__(self, path: Path) -> None:
+        self._lock = _locked(path)
         self.damage = _mend(path)
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
 
@@ -131,10 +141,26 @@ class RowWriter:
         traceback: TracebackType | None,
     ) -> None:
         os.close(self._file)
+        os.close(self._lock)
+
+
+def _locked(path: Path) -> int:
+    """A hidden neighbour of the file that only one process can hold, until it ends."""
+    lock = os.open(path.with_name(f".{path.name}.lock"), os.O_WRONLY | os.O_CREAT, 0o666)
+    if fcntl is not None:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            raise ValueError(
+                f"another run is writing {path}; wait for it, or write to another folder: files of "
+                "several can be put together later"
+            ) from None
+    return lock
 
 
 def _mend(path: Path) -> list[Damage]:
-    """Take damaged lines out of a file, into one of the same name that ends in .rejected."""
+    """Take damaged lines out of a file, into a neighbour whose name ends in .rejected."""
     if not path.exists():
         return []
     damage = read([path]).damage
@@ -142,7 +168,7 @@ def _mend(path: Path) -> list[Damage]:
         bad = {found.line for found in damage}
         with open(path, "rb") as stream:
             good = [line for number, line in enumerate(stream, start=1) if number not in bad]
-        with open(path.with_suffix(".rejected"), "ab") as rejected:
+        with open(path.with_name(f"{path.name}.rejected"), "ab") as rejected:
             rejected.writelines(found.text.rstrip(b"\n") + b"\n" for found in damage)
         with atomic_writer(path) as stream:
             stream.writelines(good)

@@ -18,9 +18,10 @@ from typing import Any
 from robustrank.backend import check_count
 from robustrank.experiments.definition import Cell, Experiment, Method
 from robustrank.experiments.rows import Damage, Key, Row, RowWriter, Table, files_of, key_of, read
-from robustrank.experiments.trial import Place, run_trials
+from robustrank.experiments.trial import Place, Timed, run_trials
 from robustrank.solvers import Portfolio
 
+_TIMES = "times"
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -34,8 +35,8 @@ class Job:
     method: Method
     place: Place
 
-    def run(self) -> list[Row]:
-        """The rows."""
+    def run(self) -> list[Timed]:
+        """The rows, and how long each took."""
         return [*run_trials(self.experiment, self.cell, self.trials, self.method, self.place)]
 
 
@@ -62,8 +63,13 @@ class Standing:
 def load(experiment: Experiment, folder: Path) -> Table:
     """The rows that belong to an experiment, of all its files in a folder."""
     table = read(files_of(folder, experiment.name))
+    times = read(files_of(folder, experiment.name, _TIMES)).rows
     wanted = set(_keys(experiment))
-    return Table([row for row in table.rows if key_of(row) in wanted], table.damage)
+    return Table(
+        [row for row in table.rows if key_of(row) in wanted],
+        table.damage,
+        {key_of(row): row["seconds"] for row in times if key_of(row) in wanted},
+    )
 
 
 def standing(experiment: Experiment, table: Table) -> Standing:
@@ -95,14 +101,18 @@ def run(
     jobs = [*_jobs(experiment, done, place)]
     if not jobs:
         return _standing(experiment, done, math.nan)
-    with RowWriter(folder / f"{experiment.name}.jsonl") as writer:
+    with (
+        RowWriter(folder / f"{experiment.name}.jsonl") as writer,
+        RowWriter(folder / f"{experiment.name}.{_TIMES}") as times,
+    ):
         for damage in writer.damage:
             if report is not None:
                 report(damage)
         with _results(jobs, workers) as results:
             for rows in results:
-                for row in rows:
+                for row, seconds_taken in rows:
                     writer.add(row)
+                    times.add(_timing(row, seconds_taken))
                     done.add(key_of(row))
                 spent = time.monotonic() - began
                 left = len(_keys(experiment)) - len(done)
@@ -112,6 +122,11 @@ def run(
                 if spent > seconds:
                     break
     return _standing(experiment, done, math.nan)
+
+
+def _timing(row: Row, seconds: float) -> Row:
+    same = {name: row[name] for name in ("cell", "trial", "method", "place")}
+    return {**same, "seconds": round(seconds, 4)}
 
 
 def _keys(experiment: Experiment) -> list[Key]:
@@ -147,7 +162,7 @@ def _jobs(experiment: Experiment, done: set[Key], place: Place) -> Iterator[Job]
 
 
 @contextmanager
-def _results(jobs: list[Job], workers: int) -> Iterator[Iterator[list[Row]]]:
+def _results(jobs: list[Job], workers: int) -> Iterator[Iterator[list[Timed]]]:
     """The rows of the jobs as they are finished; workers are ended when the block is left."""
     if workers == 1 or len(jobs) < 2:
         yield (job.run() for job in jobs)
@@ -165,8 +180,8 @@ def _results(jobs: list[Job], workers: int) -> Iterator[Iterator[list[Row]]]:
 
 def _as_they_come(
     pool: ProcessPoolExecutor, jobs: Iterator[Job], workers: int
-) -> Iterator[list[Row]]:
-    waiting: set[Future[list[Row]]] = set()
+) -> Iterator[list[Timed]]:
+    waiting: set[Future[list[Timed]]] = set()
     for job in jobs:
         waiting.add(pool.submit(job.run))
         if len(waiting) >= 2 * workers:  # no more than keeps them busy

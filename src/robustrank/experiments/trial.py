@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,9 +31,12 @@ class Place:
         return self.library if self.device is None else f"{self.library} {self.device}"
 
 
+Timed = tuple[Row, float]  # a row, and how many seconds it took
+
+
 def run_trials(
     experiment: Experiment, cell: Cell, trials: Sequence[int], method: Method, place: Place
-) -> Iterator[Row]:
+) -> Iterator[Timed]:
     """The rows of some trials of a setting by one method; together, where that is faster."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndersampledWarning)  # it is part of what is asked
@@ -48,7 +52,7 @@ def _plant(cell: Cell, trial: int, method: Method, place: Place) -> Planted:
     return cell.plant(trial, clean=method.clean, **where)
 
 
-def _together(cell: Cell, trials: Sequence[int], method: Method, place: Place) -> Iterator[Row]:
+def _together(cell: Cell, trials: Sequence[int], method: Method, place: Place) -> Iterator[Timed]:
     truths: dict[int, Planted] = {}
 
     def problems() -> Iterator[tuple[Any, Any]]:
@@ -61,15 +65,18 @@ def _together(cell: Cell, trials: Sequence[int], method: Method, place: Place) -
     answers = recover_many(problems(), rank, solver=method.solver)
     for trial, recovery in zip(trials, answers, strict=True):
         error = judge(recovery, truths.pop(trial)).error
-        yield _row(cell, trial, method, place, recovery, error)
+        yield _row(cell, trial, method, place, recovery, error), recovery.seconds
 
 
-def _alone(experiment: Experiment, cell: Cell, trial: int, method: Method, place: Place) -> Row:
+def _alone(experiment: Experiment, cell: Cell, trial: int, method: Method, place: Place) -> Timed:
     """One trial, the error watched from outside; once it is a success there is no more to learn."""
     planted = _plant(cell, trial, method, place)
     trace: list[tuple[int, float, float]] = []
+    watching = 0.0
 
     def watch(progress: Progress) -> bool:
+        nonlocal watching
+        began = time.perf_counter()
         estimate = to_numpy(progress.left), to_numpy(progress.right)
         error = normalised_error(estimate, (planted.left, planted.right))
         if (
@@ -78,6 +85,7 @@ def _alone(experiment: Experiment, cell: Cell, trial: int, method: Method, place
             or progress.iteration < trace[-1][0]
         ):
             trace.append((progress.iteration, progress.check.passes, float(f"{error:.4g}")))
+        watching += time.perf_counter() - began
         return error < SUCCESS and not experiment.traced
 
     solver = method.solver
@@ -87,7 +95,8 @@ def _alone(experiment: Experiment, cell: Cell, trial: int, method: Method, place
         planted.A, planted.y, cell.rank + method.extra_rank, solver=solver, callback=watch
     )
     row = _row(cell, trial, method, place, recovery, judge(recovery, planted).error)
-    return {**row, "trace": trace} if experiment.traced else row
+    row = {**row, "trace": trace} if experiment.traced else row
+    return row, recovery.seconds - watching
 
 
 def _row(

@@ -12,6 +12,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from robustrank.experiments import DEFAULT, PAPER, Cell, Experiment, Table
 from robustrank.experiments.claims import red_line, transition
+from robustrank.experiments.rows import Row, key_of
 from robustrank.experiments.statistics import rate
 from robustrank.report.canvas import DASHES, SERIES, Key, Sketch, decades, line_style
 
@@ -35,10 +36,10 @@ def sketches(experiment: Experiment, table: Table) -> list[Sketch]:
     if family in ("fig1a", "fig1b", "zoo"):
         return [_PLANES[family](experiment, table, method) for method in methods]
     if family.startswith("fig3"):
-        return [
-            _traces(experiment, table, methods, 0, "iterations"),
-            _traces(experiment, table, methods, 1, "reads of the sensing data"),
-        ]
+        axes = ["iterations", "reads of the sensing data"]
+        if table.seconds:
+            axes.append("seconds")
+        return [_traces(experiment, table, methods, what) for what in axes]
     return [_LINES[family](experiment, table, methods)] if methods else []
 
 
@@ -210,33 +211,43 @@ def _errors(experiment: Experiment, table: Table, methods: Sequence[str]) -> Ske
     return Sketch(experiment.title, caption, experiment.name, "Error against m", _SIZE, paint, keys)
 
 
-def _traces(
-    experiment: Experiment, table: Table, methods: Sequence[str], column: int, what: str
-) -> Sketch:
-    """Error against iterations (column 0) or reads (1): every trial, the first one strong."""
+def _traces(experiment: Experiment, table: Table, methods: Sequence[str], what: str) -> Sketch:
+    """Error against iterations, reads or seconds: every trial, the first one strong."""
     keys = _keys(methods)
 
     def paint(axes: Axes) -> None:
         for key, method in zip(keys, methods, strict=True):
             for row in (row for row in table.rows if row["method"] == method):
+                if what == "seconds" and key_of(row) not in table.seconds:
+                    continue
                 first = row["trial"] == 0
-                trace = [(max(point[column], 0.5), point[2]) for point in row["trace"]]
-                alpha = 1.0 if first else 0.25
-                style: dict[str, Any] = {"alpha": alpha, "linewidth": 1.6 if first else 0.8}
-                _draw_logs(axes, key, *zip(*trace, strict=True), **style)
+                style: dict[str, Any] = {"alpha": 1.0, "linewidth": 1.6}
+                style = style if first else {"alpha": 0.25, "linewidth": 0.8}
+                errors = [error for _, _, error in row["trace"]]
+                _draw_logs(axes, key, _along(row, table, what), errors, **style)
         axes.set_xscale("log")
         decades(axes.yaxis, *axes.get_ylim())
         axes.grid(visible=True, axis="y")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
         axes.set_xlabel(what)
         axes.set_ylabel("error")
 
     caption = (
         f"{experiment.trials} trials; the first drawn strong. With noise, no error can be zero."
     )
-    title = f"{experiment.title.replace('iterations', what)}"
-    name = f"{experiment.name}-{column}"
+    title = experiment.title.replace("iterations", what)
+    name = f"{experiment.name}-{what.split()[0]}"
     return Sketch(title, caption, name, f"Error against {what}", _SIZE, paint, keys)
+
+
+def _along(row: Row, table: Table, what: str) -> list[float]:
+    """Where the points of a trace lie; seconds are shared out by reads, which take them."""
+    if what == "iterations":
+        return [max(float(iteration), 0.5) for iteration, _, _ in row["trace"]]
+    reads = [max(float(passes), 0.5) for _, passes, _ in row["trace"]]
+    if what == "seconds":
+        return [table.seconds[key_of(row)] * passes / reads[-1] for passes in reads]
+    return reads
 
 
 def _rates(
