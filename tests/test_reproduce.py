@@ -101,10 +101,10 @@ def above(slope: float, offset: float = 0.0) -> Any:
 
 
 def test_claims_of_the_first_figure() -> None:
-    beyond = [Verdict.BEYOND, Verdict.BEYOND]
-    assert verdicts("fig1a", above(285, 300), quick=False) == [GOOD, GOOD, *beyond]
+    told, beyond = Verdict.TOLD, [Verdict.BEYOND, Verdict.BEYOND]
+    assert verdicts("fig1a", above(285, 300), quick=False) == [GOOD, GOOD, told, *beyond]
     # The default worse than the paper's method, and far from the limit.
-    assert verdicts("fig1a", above(330, -300), quick=False) == [GOOD, GOOD, BAD, BAD]
+    assert verdicts("fig1a", above(330, -300), quick=False) == [GOOD, GOOD, told, BAD, BAD]
 
     def curved(cell: Cell, _: Any) -> float:
         return 1e-9 if cell.measurements > 32 * cell.rank**2 else 0.5
@@ -196,6 +196,8 @@ def test_the_page_has_every_claim_and_figure() -> None:
     assert page.count("<figure") == sum(len(sketches(*tables[name])) for name in names)
     assert "small problems, for a first look" in page
     assert "nowhere" in page  # where the trials were run
+    assert page.count("<details") == 2  # every setting of the untraced ones
+    assert "4/4 (51%–100%)" in page
 
 
 # The command.

@@ -103,7 +103,7 @@ def write_image(path: PathLike, sketches: Sequence[Sketch]) -> None:
         for place, sketch in enumerate(sketches, start=1):
             axes = figure.add_subplot(1, len(sketches), place)
             sketch.paint(axes)
-            axes.set_title("\n".join(textwrap.wrap(sketch.title, 60)), fontsize=9)
+            axes.set_title("\n".join(textwrap.wrap(sketch.title, 48)), fontsize=9)
             if sketch.keys:
                 marks = [_sample(key) for key in sketch.keys]
                 axes.legend(
