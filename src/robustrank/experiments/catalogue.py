@@ -24,7 +24,7 @@ def fig1a(quick: bool = False) -> Experiment:
     ranks, shape, trials = range(1, 11), (150, 120), 10
     counts = range(300, 3301, 150)
     if quick:
-        ranks, shape, counts, trials = range(1, 5), _SMALL, range(60, 481, 60), 5
+        ranks, shape, counts, trials = range(1, 5), _SMALL, range(60, 481, 30), 4
     cells = tuple(Cell(m, r, shape=shape) for r in ranks for m in counts)
     return Experiment("fig1a", "success over (m, r), 5 % outliers", cells, (PAPER, DEFAULT), trials)
 

@@ -69,8 +69,8 @@ def _summary(judged: list[Claim]) -> str:
 def _table(judged: list[Claim]) -> str:
     rows = "".join(
         f"<tr><th>{escape(claim.figure)}</th><td>{escape(claim.statement)}</td>"
-        f'<td data-label="seen">{escape(claim.seen)}</td>'
-        f'<td data-label="verdict" style="color:var(--{_TONES[claim.verdict]})">'
+        f"<td>{escape(claim.seen)}</td>"
+        f'<td style="color:var(--{_TONES[claim.verdict]})">'
         f"{escape(claim.verdict.value)}</td></tr>"
         for claim in judged
     )
@@ -86,7 +86,9 @@ def _figures(experiment: Experiment, table: Table) -> str:
     if not drawn:
         return ""
     heading = f"{experiment.name}: {experiment.title} ({standing(experiment, table)})"
-    figures = cards("two", drawn) + ("" if experiment.traced else _rates(experiment, table))
+    figures = cards("two", drawn)
+    if not any(cell.noise for cell in experiment.cells):  # with noise nothing is exact
+        figures += _rates(experiment, table)
     return f'<p class="label">{escape(heading)}</p>{figures}'
 
 
