@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import multiprocessing
 import os
 import random
 import signal
@@ -115,6 +116,7 @@ DAMAGE: dict[str, tuple[bytes, str]] = {
     "two in one": (encode(ROW)[:30] + encode(ROW), "not JSON"),
     "another thing": (b'{"a": 1}\n', "not the result of a trial"),
     "a number": (b"17\n", "not the result of a trial"),
+    "very deep": (b"[" * 200_000 + b"\n", "not JSON"),
 }
 
 
@@ -157,7 +159,7 @@ def test_a_damaged_archive_keeps_what_can_be_read(tmp_path: Path) -> None:
     path.write_bytes(whole[: len(whole) // 2])
     table = read([path])
     assert 0 < len(table.rows) < 2000
-    assert table.damage
+    assert "the archive is damaged from here on" in table.damage[-1].reason
 
 
 def test_files_of_two_machines_are_one_table(tmp_path: Path) -> None:
@@ -217,7 +219,7 @@ def test_processes_give_the_same_rows(undisturbed: Path, tmp_path: Path) -> None
     assert run(TINY, tmp_path, workers=2, progress=seen.append).done == 12
     assert lines_of(tmp_path) == lines_of(undisturbed)
     assert [one.done for one in seen] == sorted(one.done for one in seen)
-    assert str(seen[-1]) == "2 of 2 settings, 12/12 trials, seconds left"
+    assert str(seen[-1]) == "2 of 2 settings, 12/12 trials, about 0 s left"
     assert dict(os.environ) == environment
 
 
@@ -250,6 +252,54 @@ def test_damaged_rows_are_told_of_and_run_again(undisturbed: Path, tmp_path: Pat
     assert run(TINY, tmp_path, workers=1, report=told.append).done == 12
     assert [damage.line for damage in told] == [5, 13]
     assert lines_of(tmp_path) == lines_of(undisturbed)
+
+
+def test_a_run_leaves_other_processes_alone(tmp_path: Path) -> None:
+    other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
+    other.start()
+    try:
+        run(TINY, str(tmp_path), workers=2)
+        assert other.is_alive()
+    finally:
+        other.kill()
+        other.join()
+        other.close()
+
+
+def test_a_worker_that_is_killed_is_a_sentence(tmp_path: Path) -> None:
+    doomed = Experiment("tiny", "", TINY.cells, (Method("doomed", Doomed()),), 2)
+    with pytest.raises(ChildProcessError, match="a worker was ended from outside"):
+        run(doomed, tmp_path, workers=2)
+
+
+class Doomed(rr.MedianTGD):
+    def start(self, problem: Any, rng: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return super().start(problem, rng)
+
+
+def test_damage_elsewhere_is_told_even_if_nothing_is_missing(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "tiny.jsonl").write_bytes((undisturbed / "tiny.jsonl").read_bytes())
+    (tmp_path / "tiny.other.jsonl").write_bytes(b"nonsense\n")
+    told: list[Any] = []
+    assert run(TINY, tmp_path, workers=1, report=told.append).done == 12
+    assert [str(damage.path.name) for damage in told] == ["tiny.other.jsonl"]
+
+
+def test_a_run_that_is_stopped_has_something_of_each_method(tmp_path: Path) -> None:
+    stopped: list[Any] = []
+
+    def progress(now: Any) -> None:
+        stopped.append(now)
+        if now.done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(TINY, tmp_path, workers=1, progress=progress)
+    methods = [row["method"] for row in load(TINY, tmp_path).rows]
+    assert sorted(methods) == ["default", "default", "descent", "descent"]
 
 
 def test_traces_are_kept_where_asked_for(tmp_path: Path) -> None:

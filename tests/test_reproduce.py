@@ -111,6 +111,8 @@ def test_claims_of_the_first_figure() -> None:
 
     assert verdicts("fig1a", curved, quick=False)[0] is BAD
     assert verdicts("fig1a", lambda *_: 1e-9)[:2] == [BAD, BAD]
+    assert verdicts("fig1a", lambda *_: 0.5)[4] is BAD  # a default that never succeeds
+    assert verdicts("fig1b", lambda _, m: 0.5 if m.name == "default" else 1e-9)[1] is BAD
 
 
 def test_claims_of_the_second_figure() -> None:
@@ -134,7 +136,7 @@ def test_missing_trials_are_no_verdict() -> None:
         one = experiment(name, quick=True)
         found = [c for c in claims({name: (one, Table([], []))}) if c.figure == name]
         assert {claim.verdict for claim in found} <= {Verdict.MISSING}
-    assert {claim.verdict for claim in claims({})} == {Verdict.MISSING}
+    assert claims({}) == []
 
 
 # What is in the repository.
@@ -255,6 +257,8 @@ def test_damage_is_told_by_the_command(tmp_path: Path) -> None:
         (["fig9"], "experiment 'fig9' is not known; expected one of fig1a"),
         (["kappa", "--only", "best"], "--only best fits no method of kappa; it has 'median-TGD'"),
         (["kappa", "--trials", "0"], "trials"),
+        (["kappa", "--seconds", "-1"], "seconds"),
+        (["fig3a", "fig1b", "--only", "vanilla", "--quick"], "fits no method of fig1b-quick"),
         ([], "NAME"),
     ],
 )

@@ -24,7 +24,7 @@ OK, NOT_CONVERGED, BAD_INPUT = 0, 1, 2
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(robustrank.__version__, prog_name="robustrank")
 def app() -> None:
-    r"""Recover a low-rank matrix from linear measurements when some of them are garbage.
+    """Recover a low-rank matrix from linear measurements when some of them are garbage.
 
     \b
     See it work:        robustrank demo
@@ -34,7 +34,7 @@ def app() -> None:
     Check the machine:  robustrank doctor
 
     Exit status: 0 done, 1 ran but did not converge (or was interrupted), 2 bad input.
-    """
+    """  # noqa: D301
 
 
 for command in (demo, simulate, recover, reproduce, doctor):

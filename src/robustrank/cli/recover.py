@@ -42,7 +42,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--report", type=_FILE, help="Write a page about the answer to this .html file.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary.")
 def recover(out: Path | None, report: Path | None, **given: Any) -> int:
-    r"""Recover a low-rank matrix from DATA, an .npz file with the arrays A and y.
+    """Recover a low-rank matrix from DATA, an .npz file with the arrays A and y.
 
     A is (m, n1, n2) or (m, n1·n2), y is (m,). Any of the measurements may be wrong by any amount.
 
@@ -51,7 +51,7 @@ def recover(out: Path | None, report: Path | None, **given: Any) -> int:
     robustrank recover --sensing A.npy --measurements y.csv --rank 5 --out matrix.csv
 
     Ctrl-C stops the run and still writes what was asked for.
-    """
+    """  # noqa: D301
     check_outputs(out, report, inputs=[given[name] for name in ("data", "sensing", "measurements")])
     if report is not None:
         require_matplotlib()

@@ -26,7 +26,14 @@ def fig1a(quick: bool = False) -> Experiment:
     if quick:
         ranks, shape, counts, trials = range(1, 5), _SMALL, range(60, 481, 30), 4
     cells = tuple(Cell(m, r, shape=shape) for r in ranks for m in counts)
-    return Experiment("fig1a", "success over (m, r), 5 % outliers", cells, (PAPER, DEFAULT), trials)
+    return Experiment(
+        "fig1a",
+        "success over (m, r), 5 % outliers",
+        cells,
+        (PAPER, DEFAULT),
+        trials,
+        figure="m and r",
+    )
 
 
 def fig1b(quick: bool = False) -> Experiment:
@@ -38,7 +45,7 @@ def fig1b(quick: bool = False) -> Experiment:
         shares = [k / 10 for k in range(5)]
     cells = tuple(Cell(m, r, s, shape=shape) for r in ranks for s in shares)
     title = f"success over (s, r), m = {m:,}"
-    return Experiment("fig1b", title, cells, (PAPER, DEFAULT), trials)
+    return Experiment("fig1b", title, cells, (PAPER, DEFAULT), trials, figure="s and r")
 
 
 def fig2(quick: bool = False) -> Experiment:
@@ -57,9 +64,8 @@ def fig2(quick: bool = False) -> Experiment:
         replace(DEFAULT, name=f"default, rank + {above[-1]}", extra_rank=above[-1]),
     )
     cells = tuple(Cell(m, rank, noise=0.05, shape=shape) for m in counts)
-    return Experiment(
-        "fig2", "error against m, 5 % outliers and bounded noise", cells, methods, trials
-    )
+    title = "error against m, 5 % outliers and bounded noise"
+    return Experiment("fig2", title, cells, methods, trials, figure="errors")
 
 
 def _fig3(letter: str, share: float) -> Callable[[bool], Experiment]:
@@ -68,7 +74,8 @@ def _fig3(letter: str, share: float) -> Callable[[bool], Experiment]:
         cell = Cell(m, rank, share, noise=0.05, shape=shape)
         title = f"error against iterations, {share:.0%} outliers"
         methods: tuple[Method, ...] = (PAPER, VANILLA, DEFAULT)
-        return Experiment(f"fig3{letter}", title, (cell,), methods, 3 if quick else 10, traced=True)
+        trials = 3 if quick else 10
+        return Experiment(f"fig3{letter}", title, (cell,), methods, trials, True, "traces")
 
     return build
 
@@ -79,7 +86,7 @@ def zoo(quick: bool = False) -> Experiment:
     shares = (0.1, 0.2, 0.3) if quick else (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
     cells = tuple(Cell(m, rank, s, model, shape=shape) for model in OUTLIER_MODELS for s in shares)
     title = "success over the kind and the share of outliers"
-    return Experiment("zoo", title, cells, (PAPER, DEFAULT), 5 if quick else 10)
+    return Experiment("zoo", title, cells, (PAPER, DEFAULT), 5 if quick else 10, figure="kinds")
 
 
 def kappa(quick: bool = False) -> Experiment:
@@ -88,7 +95,8 @@ def kappa(quick: bool = False) -> Experiment:
     numbers = (1, 10, 100) if quick else (1, 2, 5, 10, 20, 50, 100, 300, 1000)
     cells = tuple(Cell(m, rank, shape=shape, condition_number=k) for k in numbers)
     title = "success over the condition number"
-    return Experiment("kappa", title, cells, (PAPER, DEFAULT), 5 if quick else 10)
+    trials = 5 if quick else 10
+    return Experiment("kappa", title, cells, (PAPER, DEFAULT), trials, figure="condition")
 
 
 def sizes(quick: bool = False) -> Experiment:
@@ -103,7 +111,7 @@ def sizes(quick: bool = False) -> Experiment:
         for ratio in ratios
     )
     title = "success over clean measurements for each degree of freedom"
-    return Experiment("sizes", title, cells, (PAPER, DEFAULT), trials)
+    return Experiment("sizes", title, cells, (PAPER, DEFAULT), trials, figure="sizes")
 
 
 _BUILDERS: dict[str, Callable[[bool], Experiment]] = {

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from robustrank.experiments.definition import DEFAULT, PAPER, VANILLA, Cell, Experiment
+from robustrank.experiments.definition import DEFAULT, PAPER, SUCCESS, VANILLA, Cell, Experiment
 from robustrank.experiments.rows import Row, Table
 from robustrank.experiments.statistics import (
     crossing,
@@ -44,15 +44,17 @@ Tables = Mapping[str, tuple[Experiment, Table]]
 
 
 def claims(tables: Tables) -> list[Claim]:
-    """Every claim of the paper's section on experiments, and those made for the default.
+    """The claims of the paper's section on experiments, and those made for the default.
 
     ``tables`` has an experiment and its rows under the name of each figure.
     """
     found = []
     for figure, statement, judge in _CLAIMS:
+        if figure not in tables:
+            continue
         try:
             seen, verdict = judge(*tables[figure])
-        except (KeyError, _MissingRowsError):
+        except _MissingRowsError:
             seen, verdict = "some of its trials are missing", Verdict.MISSING
         found.append(Claim(figure, statement, seen, verdict))
     return found
@@ -254,29 +256,40 @@ def _default_iterations(experiment: Experiment, table: Table) -> tuple[str, Verd
 
 
 def _passes_to(row: Row, error: float) -> float:
-    return float(next(passes for _, passes, e in row["trace"] if e <= error))
+    return float(next((passes for _, passes, e in row["trace"] if e <= error), row["trace"][-1][1]))
 
 
 def _contains(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     _complete(experiment, table, PAPER.name, DEFAULT.name)
-    worse, better = [], 0
+    worse = better = only_ours = only_theirs = 0
     for cell in experiment.cells:
         ours, theirs = (rate(table, cell, name) for name in (DEFAULT.name, PAPER.name))
-        if ours.interval[1] < theirs.interval[0]:
-            worse.append(cell.key)
+        worse += ours.interval[1] < theirs.interval[0]
         better += ours.interval[0] > theirs.interval[1]
+        pairs = zip(
+            _errors(table, cell, DEFAULT.name, experiment.trials),
+            _errors(table, cell, PAPER.name, experiment.trials),
+            strict=True,
+        )
+        for mine, other in pairs:
+            only_ours += mine < SUCCESS <= other
+            only_theirs += other < SUCCESS <= mine
     seen = (
         f"better beyond the 95 % intervals at {better} of {len(experiment.cells)} settings, "
-        f"worse at {len(worse)}"
+        f"worse at {worse}; {only_ours:,} problems solved by the default alone, {only_theirs:,} by "
+        "the paper's method alone"
     )
-    return seen, _more(not worse)
+    return seen, _more(not worse and only_theirs <= only_ours)
 
 
 def _near_the_line(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     _complete(experiment, table, DEFAULT.name)
     apart = _from_the_line(experiment, table, DEFAULT.name)
     seen = f"half of the trials succeed this far from the limit: {_listed(experiment, apart)}"
-    return seen, _more(all(gap <= 0.1 for gap in apart.values()))
+    never = [
+        rank for rank in _outside(experiment, apart) if not _ends_well(experiment, table, rank)
+    ]
+    return seen, _more(not never and all(gap <= 0.1 for gap in apart.values()))
 
 
 def _papers_line(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
@@ -296,9 +309,25 @@ def _from_the_line(experiment: Experiment, table: Table, method: str) -> dict[in
 
 
 def _listed(experiment: Experiment, apart: dict[int, float]) -> str:
-    text = ", ".join(f"r = {rank}: {gap:+.1%}" for rank, gap in apart.items())
-    outside = sorted({cell.rank for cell in experiment.cells} - apart.keys())
+    """With half a step of the grid, which is how well a place is known."""
+    steps = sorted({cell.measurements for cell in experiment.cells})
+    cells = {cell.rank: cell for cell in experiment.cells}
+    text = ", ".join(
+        f"r = {rank}: {gap:+.1%} ± {(steps[1] - steps[0]) / 2 / red_line(cells[rank]):.0%}"
+        for rank, gap in apart.items()
+    )
+    outside = _outside(experiment, apart)
     return f"{text}; not within the grid: r = {', '.join(map(str, outside))}" if outside else text
+
+
+def _outside(experiment: Experiment, apart: dict[int, float]) -> list[int]:
+    return sorted({cell.rank for cell in experiment.cells} - apart.keys())
+
+
+def _ends_well(experiment: Experiment, table: Table, rank: int) -> bool:
+    """Whether the default succeeds with the most measurements of the grid."""
+    last = max((c for c in experiment.cells if c.rank == rank), key=lambda cell: cell.measurements)
+    return rate(table, last, DEFAULT.name).value >= 0.5
 
 
 Judge = Callable[[Experiment, Table], tuple[str, Verdict]]

@@ -28,11 +28,12 @@ class Cell:
     def key(self) -> str:
         """The setting in a line, the same for ever: rows on disk are found by it."""
         n1, n2 = self.shape
-        parts = [f"{n1}x{n2} r={self.rank} m={self.measurements} {self.model} {self.outliers:g}"]
+        share = f"{self.outliers:.12g}"
+        parts = [f"{n1}x{n2} r={self.rank} m={self.measurements} {self.model} {share}"]
         if self.noise:
-            parts.append(f"noise={self.noise:g}")
+            parts.append(f"noise={self.noise:.12g}")
         if self.condition_number is not None:
-            parts.append(f"kappa={self.condition_number:g}")
+            parts.append(f"kappa={self.condition_number:.12g}")
         return " ".join(parts)
 
     @property
@@ -86,7 +87,4 @@ class Experiment:
     methods: tuple[Method, ...]
     trials: int = 10
     traced: bool = False  # keep the error at every look, and run on after success
-
-    def method(self, name: str) -> Method:
-        """The method of a name."""
-        return next(method for method in self.methods if method.name == name)
+    figure: str = ""  # which figure shows it; see ``report.experiments``

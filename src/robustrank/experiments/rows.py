@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 import json
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -41,7 +42,7 @@ def decode(line: bytes) -> Row:
         raise ValueError("cut short")
     try:
         row = json.loads(line)
-    except ValueError:  # JSON's and UTF-8's errors are such
+    except (ValueError, RecursionError):  # JSON's and UTF-8's errors are such
         raise ValueError("not JSON") from None
     if not isinstance(row, dict) or not {"cell", "trial", "method", _CHECK} <= row.keys():
         raise ValueError("not the result of a trial")
@@ -93,7 +94,7 @@ class Table:
 def files_of(folder: Path, name: str, kind: str = "jsonl") -> list[Path]:
     """The files with rows of an experiment: its own, and any put beside it as NAME.*.jsonl[.gz]."""
     endings = (f".{kind}", f".*.{kind}", f".{kind}.gz", f".*.{kind}.gz")
-    return sorted(path for ending in endings for path in folder.glob(name + ending))
+    return sorted(path for ending in endings for path in folder.glob(glob.escape(name) + ending))
 
 
 def read(paths: Iterable[Path]) -> Table:
@@ -101,22 +102,20 @@ def read(paths: Iterable[Path]) -> Table:
     rows: dict[Key, Row] = {}
     damage: list[Damage] = []
     for path in paths:
-        for number, line in enumerate(_lines(path), start=1):
-            try:
-                row = decode(line)
-            except ValueError as error:
-                damage.append(Damage(path, number, str(error), line))
-            else:
-                rows.setdefault(key_of(row), row)
-    return Table(list(rows.values()), damage)
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as stream:
+        number = 0
         try:
-            yield from stream
-        except (OSError, EOFError, zlib.error) as error:  # a damaged archive ends where it does
-            yield f"the archive is damaged from here on: {error}".encode()
+            with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as stream:
+                for number, line in enumerate(stream, start=1):
+                    try:
+                        row = decode(line)
+                    except ValueError as error:
+                        damage.append(Damage(path, number, str(error), line))
+                    else:
+                        rows.setdefault(key_of(row), row)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            reason = f"the archive is damaged from here on ({error})"
+            damage.append(Damage(path, number + 1, reason, b""))
+    return Table(list(rows.values()), damage)
 
 
 class RowWriter:
@@ -128,8 +127,11 @@ class RowWriter:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
 
     def add(self, row: Row) -> None:
-        """Put a row on disk."""
-        os.write(self._file, encode(row))
+        """Put a row on disk, where it stays if the power fails."""
+        line = encode(row)
+        while line:
+            line = line[os.write(self._file, line) :]
+        os.fsync(self._file)
 
     def __enter__(self) -> RowWriter:
         return self

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,8 @@ from typing import Any
 from robustrank.backend import check_count
 from robustrank.experiments.definition import Cell, Experiment, Method
 from robustrank.experiments.rows import Damage, Key, Row, RowWriter, Table, files_of, key_of, read
-from robustrank.experiments.trial import Place, Timed, run_trials
-from robustrank.solvers import Portfolio
+from robustrank.experiments.trial import Place, Timed, goes_together, run_trials
+from robustrank.files import PathLike
 
 _TIMES = "times"
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS")
@@ -29,15 +30,15 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL
 class Job:
     """Some trials of one setting by one method."""
 
-    experiment: Experiment
     cell: Cell
     trials: tuple[int, ...]
     method: Method
     place: Place
+    traced: bool
 
     def run(self) -> list[Timed]:
         """The rows, and how long each took."""
-        return [*run_trials(self.experiment, self.cell, self.trials, self.method, self.place)]
+        return [*run_trials(self.cell, self.trials, self.method, self.place, self.traced)]
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,14 @@ class Standing:
         )
         if math.isnan(self.seconds_left):
             return text
-        minutes = self.seconds_left / 60
-        return f"{text}, about {minutes:.0f} min left" if minutes >= 1 else f"{text}, seconds left"
+        left = self.seconds_left
+        about = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
+        return f"{text}, about {about} left"
 
 
-def load(experiment: Experiment, folder: Path) -> Table:
+def load(experiment: Experiment, folder: PathLike) -> Table:
     """The rows that belong to an experiment, of all its files in a folder."""
+    folder = Path(folder)
     table = read(files_of(folder, experiment.name))
     times = read(files_of(folder, experiment.name, _TIMES)).rows
     wanted = set(_keys(experiment))
@@ -79,7 +82,7 @@ def standing(experiment: Experiment, table: Table) -> Standing:
 
 def run(
     experiment: Experiment,
-    folder: Path,
+    folder: PathLike,
     *,
     place: Place | None = None,
     workers: int | None = None,
@@ -90,13 +93,19 @@ def run(
     """Run the trials that no file in ``folder`` has yet; stop early when ``seconds`` are over.
 
     A kill at any moment loses what was being computed and nothing else. ``report`` is told of
-    lines that cannot be used; they are taken out and their trials run again.
+    lines that cannot be used; those of the file that is written to are taken out of it, and their
+    trials run again.
     """
     place = place or Place()
     workers = workers or (1 if place.device else os.cpu_count() or 1)
     check_count(workers=workers)
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    done = {key_of(row) for row in load(experiment, folder).rows}
+    table = load(experiment, folder)
+    for damage in table.damage:
+        if report is not None:
+            report(damage)
+    done = {key_of(row) for row in table.rows}
     began, before = time.monotonic(), len(done)
     jobs = [*_jobs(experiment, done, place)]
     if not jobs:
@@ -104,23 +113,20 @@ def run(
     with (
         RowWriter(folder / f"{experiment.name}.jsonl") as writer,
         RowWriter(folder / f"{experiment.name}.{_TIMES}") as times,
+        _results(jobs, workers) as results,
     ):
-        for damage in writer.damage:
-            if report is not None:
-                report(damage)
-        with _results(jobs, workers) as results:
-            for rows in results:
-                for row, seconds_taken in rows:
-                    writer.add(row)
-                    times.add(_timing(row, seconds_taken))
-                    done.add(key_of(row))
-                spent = time.monotonic() - began
-                left = len(_keys(experiment)) - len(done)
-                now = _standing(experiment, done, spent / (len(done) - before) * left)
-                if progress is not None:
-                    progress(now)
-                if spent > seconds:
-                    break
+        for rows in results:
+            for row, seconds_taken in rows:
+                writer.add(row)
+                times.add(_timing(row, seconds_taken))
+                done.add(key_of(row))
+            spent = time.monotonic() - began
+            left = len(_keys(experiment)) - len(done)
+            now = _standing(experiment, done, spent / (len(done) - before) * left)
+            if progress is not None:
+                progress(now)
+            if spent > seconds:
+                break
     return _standing(experiment, done, math.nan)
 
 
@@ -147,18 +153,22 @@ def _standing(experiment: Experiment, done: set[Key], seconds_left: float) -> St
 
 
 def _jobs(experiment: Experiment, done: set[Key], place: Place) -> Iterator[Job]:
-    """What is missing: on a card all trials of a setting together where the method allows."""
-    for method in experiment.methods:
-        stacked = place.device and isinstance(method.solver, Portfolio) and not experiment.traced
-        for trials in (
-            [range(experiment.trials)]
-            if stacked
-            else [range(trial, trial + 1) for trial in range(experiment.trials)]
-        ):
-            for cell in experiment.cells:
-                missing = [t for t in trials if (cell.key, t, method.name) not in done]
+    """What is missing, trial by trial, so that a run that is stopped has something of each.
+
+    Where all trials of a setting go together, they do.
+    """
+    traced, together = experiment.traced, range(experiment.trials)
+    groups = {
+        method: [together] if goes_together(method, place, traced) else [(k,) for k in together]
+        for method in experiment.methods
+    }
+    for number in together:
+        for cell in experiment.cells:
+            for method, trials in groups.items():
+                wanted = trials[number] if number < len(trials) else ()
+                missing = [t for t in wanted if (cell.key, t, method.name) not in done]
                 if missing:
-                    yield Job(experiment, cell, tuple(missing), method, place)
+                    yield Job(cell, tuple(missing), method, place, traced)
 
 
 @contextmanager
@@ -168,14 +178,21 @@ def _results(jobs: list[Job], workers: int) -> Iterator[Iterator[list[Timed]]]:
         yield (job.run() for job in jobs)
         return
     context = multiprocessing.get_context("spawn")
+    others = multiprocessing.active_children()
     with _one_thread_each():
         pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_obey_the_first)
         try:
             yield _as_they_come(pool, iter(jobs), workers)
+        except BrokenProcessPool as error:
+            raise ChildProcessError(
+                "a worker was ended from outside, perhaps for want of memory; what was finished is "
+                "kept: run it again, with fewer workers"
+            ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             for child in multiprocessing.active_children():
-                child.terminate()
+                if child not in others:
+                    child.terminate()
 
 
 def _as_they_come(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from robustrank.backend import to_numpy
-from robustrank.experiments.definition import SUCCESS, Cell, Experiment, Method
+from robustrank.experiments.definition import SUCCESS, Cell, Method
 from robustrank.experiments.rows import Row
 from robustrank.many import recover_many
 from robustrank.metrics import judge, normalised_error
@@ -34,17 +34,22 @@ class Place:
 Timed = tuple[Row, float]  # a row, and how many seconds it took
 
 
+def goes_together(method: Method, place: Place, traced: bool) -> bool:
+    """Whether the trials of a setting are faster together than one by one."""
+    return place.device is not None and isinstance(method.solver, Portfolio) and not traced
+
+
 def run_trials(
-    experiment: Experiment, cell: Cell, trials: Sequence[int], method: Method, place: Place
+    cell: Cell, trials: Sequence[int], method: Method, place: Place, traced: bool
 ) -> Iterator[Timed]:
     """The rows of some trials of a setting by one method; together, where that is faster."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndersampledWarning)  # it is part of what is asked
-        if isinstance(method.solver, Portfolio) and not experiment.traced:
+        if goes_together(method, place, traced):
             yield from _together(cell, trials, method, place)
         else:
             for trial in trials:
-                yield _alone(experiment, cell, trial, method, place)
+                yield _alone(cell, trial, method, place, traced)
 
 
 def _plant(cell: Cell, trial: int, method: Method, place: Place) -> Planted:
@@ -68,11 +73,13 @@ def _together(cell: Cell, trials: Sequence[int], method: Method, place: Place) -
         yield _row(cell, trial, method, place, recovery, error), recovery.seconds
 
 
-def _alone(experiment: Experiment, cell: Cell, trial: int, method: Method, place: Place) -> Timed:
+def _alone(cell: Cell, trial: int, method: Method, place: Place, traced: bool) -> Timed:
     """One trial, the error watched from outside; once it is a success there is no more to learn."""
     planted = _plant(cell, trial, method, place)
     trace: list[tuple[int, float, float]] = []
     watching = 0.0
+    # A portfolio is to say itself that it is done.
+    to_be_stopped = not (traced or isinstance(method.solver, Portfolio))
 
     def watch(progress: Progress) -> bool:
         nonlocal watching
@@ -86,16 +93,16 @@ def _alone(experiment: Experiment, cell: Cell, trial: int, method: Method, place
         ):
             trace.append((progress.iteration, progress.check.passes, float(f"{error:.4g}")))
         watching += time.perf_counter() - began
-        return error < SUCCESS and not experiment.traced
+        return error < SUCCESS and to_be_stopped
 
     solver = method.solver
-    if experiment.traced and place.device and isinstance(solver, (MedianTGD, VanillaGD)):
+    if traced and place.device and isinstance(solver, (MedianTGD, VanillaGD)):
         solver = replace(solver, check_every=1)  # recorded, it is looked at ten times less often
     recovery = recover(
         planted.A, planted.y, cell.rank + method.extra_rank, solver=solver, callback=watch
     )
     row = _row(cell, trial, method, place, recovery, judge(recovery, planted).error)
-    row = {**row, "trace": trace} if experiment.traced else row
+    row = {**row, "trace": trace} if traced else row
     return row, recovery.seconds - watching
 
 

@@ -34,9 +34,9 @@ def versions(*more: str) -> str:
     return ", ".join(parts)
 
 
-def cards(columns: str, cards: Sequence[str]) -> str:
+def cards(columns: str, contents: Sequence[str]) -> str:
     """Cards in a row of two or three, one below the other on a small screen."""
-    return f'<div class="cards {columns}">{"".join(cards)}</div>'
+    return f'<div class="cards {columns}">{"".join(contents)}</div>'
 
 
 def figure_card(picture: Picture) -> str:

@@ -181,5 +181,12 @@ def decades(axis: Axis, low: float, high: float) -> None:
         ticks = [exponent for exponent in whole if exponent % stride == 0]
         axis.set_ticks(ticks, [power_of_ten(exponent) for exponent in ticks])
     else:
-        places = np.linspace(low, high, 4).tolist()
+        round_ones = [math.log10(k) + e for e in range(*_span(low, high)) for k in (1, 2, 5)]
+        places = [place for place in round_ones if low <= place <= high]
+        if len(places) < 2:
+            places = np.linspace(low, high, 4).tolist()
         axis.set_ticks(places, [number_of_log(place) for place in places])
+
+
+def _span(low: float, high: float) -> tuple[int, int]:
+    return math.floor(low), math.floor(high) + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import matplotlib
@@ -23,24 +24,26 @@ _HALF = SERIES[1]
 _SUCCESS = "Blues"
 _UNKNOWN = "#c9d1d8"
 _SIZE = (4.5, 3.2)
+_THOUSANDS = FuncFormatter(lambda value, _: f"{value:,.0f}")
 
 
 def sketches(experiment: Experiment, table: Table) -> list[Sketch]:
     """The figures of an experiment, of the methods that have rows."""
-    family = experiment.name.partition("-")[0]
     methods = [
         method.name
         for method in experiment.methods
         if any(row["method"] == method.name for row in table.rows)
     ]
-    if family in ("fig1a", "fig1b", "zoo"):
-        return [_PLANES[family](experiment, table, method) for method in methods]
-    if family.startswith("fig3"):
+    if experiment.figure in _PLANES:
+        return [_PLANES[experiment.figure](experiment, table, method) for method in methods]
+    if experiment.figure == "traces":
         axes = ["iterations", "reads of the sensing data"]
         if table.seconds:
             axes.append("seconds")
         return [_traces(experiment, table, methods, what) for what in axes]
-    return [_LINES[family](experiment, table, methods)] if methods else []
+    if experiment.figure in _LINES and methods:
+        return [_LINES[experiment.figure](experiment, table, methods)]
+    return []
 
 
 # Success as a shade over two axes.
@@ -74,7 +77,7 @@ def _plane(
     trials = sum(row["method"] == method for row in table.rows)
     caption = (
         f"{trials:,} trials. Dark: every trial recovered to 1e-6; white: none; grey: not run. "
-        f"Over all settings {known.mean():.0%} are recovered."
+        f"Of those run, {known.mean():.0%} are recovered."
     )
     name = f"{experiment.name}-{method}".replace(" ", "-")
     title = f"{_who(method)}: {experiment.title}"
@@ -168,7 +171,7 @@ def _over_kinds(experiment: Experiment, table: Table, method: str) -> Sketch:
     return _plane(experiment, table, method, shares, kinds, place, finish)
 
 
-_PLANES = {"fig1a": _over_measurements, "fig1b": _over_shares, "zoo": _over_kinds}
+_PLANES = {"m and r": _over_measurements, "s and r": _over_shares, "kinds": _over_kinds}
 
 
 # Curves.
@@ -203,7 +206,7 @@ def _errors(experiment: Experiment, table: Table, methods: Sequence[str]) -> Ske
             _draw_logs(axes, key, *zip(*points, strict=True), marker="o", markersize=3)
         decades(axes.yaxis, *axes.get_ylim())
         axes.grid(visible=True, axis="y")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.xaxis.set_major_formatter(_THOUSANDS)
         axes.set_xlabel("measurements m")
         axes.set_ylabel("mean error")
 
@@ -233,7 +236,8 @@ def _traces(experiment: Experiment, table: Table, methods: Sequence[str], what: 
         axes.set_ylabel("error")
 
     caption = (
-        f"{experiment.trials} trials; the first drawn strong. With noise, no error can be zero."
+        f"{experiment.trials} trials, the first drawn strong; the start is at ½ on an axis that "
+        "has no zero. With noise, no error can be zero."
     )
     title = experiment.title.replace("iterations", what)
     name = f"{experiment.name}-{what.split()[0]}"
@@ -270,7 +274,7 @@ def _rates(
             axes.fill_between(x, low, high, color=key.colour, alpha=0.12, linewidth=0)
         if logs:
             axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+            axes.xaxis.set_major_formatter(_THOUSANDS)
         else:
             axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
@@ -298,7 +302,8 @@ def _over_sizes(experiment: Experiment, table: Table, methods: Sequence[str]) ->
             ((1 - share) * cell.measurements / cell.degrees_of_freedom, cell) for cell in cells
         ]
         curves.append((f"{shape[0]} × {shape[1]}, {share:.0%} outliers", method, points))
-    return _rates(experiment, table, curves, "clean measurements for each degree of freedom")
+    sketch = _rates(experiment, table, curves, "clean measurements for each degree of freedom")
+    return replace(sketch, title=f"{_who(method)}: {sketch.title}")
 
 
-_LINES = {"fig2": _errors, "kappa": _over_condition, "sizes": _over_sizes}
+_LINES = {"errors": _errors, "condition": _over_condition, "sizes": _over_sizes}

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from html import escape
 
 from robustrank.experiments import Experiment, Table
-from robustrank.experiments.claims import Claim, Verdict, claims
+from robustrank.experiments.catalogue import QUICK
+from robustrank.experiments.claims import Claim, Tables, Verdict, claims
 from robustrank.experiments.runner import standing
 from robustrank.experiments.statistics import rate
 from robustrank.files import PathLike, atomic_writer
 from robustrank.report.blocks import cards, figure_card, skeleton, versions
 from robustrank.report.experiments import sketches
-
-Tables = Mapping[str, tuple[Experiment, Table]]
 
 
 def write_reproduction(path: PathLike, tables: Tables) -> None:
@@ -26,8 +24,8 @@ def write_reproduction(path: PathLike, tables: Tables) -> None:
 
 def render_reproduction(tables: Tables) -> str:
     """The page as HTML that needs nothing else."""
-    judged = [claim for claim in claims(tables) if claim.figure in tables]
-    quick = any("quick" in experiment.name for experiment, _ in tables.values())
+    judged = claims(tables)
+    quick = any(experiment.name.endswith(QUICK) for experiment, _ in tables.values())
     size = "small problems, for a first look" if quick else "150 × 120, the paper's settings"
     return skeleton().substitute(
         title="The paper's experiments, again",
