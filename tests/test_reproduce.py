@@ -131,6 +131,16 @@ def test_claims_of_the_third_figure(letter: str) -> None:
     assert verdicts(f"fig3{letter}", lambda *_: 0.01) == [BAD]
 
 
+def test_methods_on_different_data_are_told_of() -> None:
+    one = experiment("fig3b", quick=True)
+    table = made_up(one, lambda *_: 0.01)
+    (claim,) = claims({"fig3b": (one, table)})
+    assert "same library" not in claim.seen
+    table.rows[0]["place"] = "elsewhere"
+    (claim,) = claims({"fig3b": (one, table)})
+    assert "not all methods were run on the same library" in claim.seen
+
+
 def test_missing_trials_are_no_verdict() -> None:
     for name in NAMES:
         one = experiment(name, quick=True)

@@ -56,8 +56,19 @@ def claims(tables: Tables) -> list[Claim]:
             seen, verdict = judge(*tables[figure])
         except _MissingRowsError:
             seen, verdict = "some of its trials are missing", Verdict.MISSING
+        else:
+            if _is_mixed(tables[figure][1]):
+                seen += " (not all methods were run on the same library, so not on the same A)"
         found.append(Claim(figure, statement, seen, verdict))
     return found
+
+
+def _is_mixed(table: Table) -> bool:
+    """Whether a trial was run in two places: sensing data depends on the library that draws it."""
+    places: dict[tuple[str, int], set[str]] = {}
+    for row in table.rows:
+        places.setdefault((row["cell"], row["trial"]), set()).add(row["place"])
+    return any(len(found) > 1 for found in places.values())
 
 
 class _MissingRowsError(Exception):
