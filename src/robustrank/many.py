@@ -18,7 +18,7 @@ from robustrank.backend import (
     free_memory,
     on_card,
 )
-from robustrank.operators import Operator
+from robustrank.operators import Operator, can_be_stacked
 from robustrank.problem import Problem
 from robustrank.recover import Interrupted, checked_problem, memory_needed, solve, solver_of
 from robustrank.result import Recovery, Status
@@ -124,10 +124,8 @@ def _answers(
 
 def _how_many(problem: Problem, chosen: Solver[Any] | Portfolio, batch: int | None) -> int:
     """How many problems like this one to solve together."""
-    candidates = chosen.candidates(problem) if isinstance(chosen, Portfolio) else (chosen,)
-    if not all(candidate.stackable for candidate in candidates):
-        return 1
-    if not problem.can_be_stacked_with(problem):
+    stackable = all(candidate.stackable for candidate in chosen.candidates(problem))
+    if not (stackable and can_be_stacked(problem.operator)):
         return 1
     if batch is not None or not on_card(problem.y):
         return batch or 1

@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_array_api_obj
 
 from robustrank.backend import (
     Array,
     check_count,
     check_same_place,
+    is_array,
     library,
     like,
     lower_median,
@@ -162,7 +162,7 @@ def _checked_rank(rank: Any, shape: tuple[int, int]) -> int:
 
 def _checked_measurements(y: Any, operator: Operator) -> Array:
     refuse_masked(y, "y")
-    given = is_array_api_obj(y)
+    given = is_array(y)
     if given:
         check_same_place(operator.asarray([1.0]), y)
     values = y if given else operator.asarray(np.asarray(y))

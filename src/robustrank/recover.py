@@ -170,8 +170,7 @@ def _solve(
     began = time.perf_counter()
     attempts: list[list[Recovery]] = [[] for _ in problems]
     unsolved = list(range(len(problems)))
-    candidates = chosen.candidates(problems[0]) if isinstance(chosen, Portfolio) else (chosen,)
-    for candidate in candidates:
+    for candidate in chosen.candidates(problems[0]):
         remaining = None if time_limit is None else began + time_limit - time.perf_counter()
         outcomes = drive(
             [problems[number] for number in unsolved],

@@ -41,6 +41,11 @@ def on_card(array: Array) -> bool:
     return bool(is_cupy_array(array))
 
 
+def on_torch_card(array: Array) -> bool:
+    """Whether it is PyTorch's besides."""
+    return is_torch_array(array) and on_card(array)
+
+
 def move(array: Any, target: str) -> Array:
     """The array on a device, ``"cpu"`` or ``"cuda"`` or ``"cuda:1"``; a NumPy array by PyTorch."""
     kind, _, index = str(target).partition(":")
@@ -106,7 +111,7 @@ def explained_shortage(needed: int, or_else: str = "") -> Iterator[None]:
 
 def free_memory(array: Array) -> float:
     """How many bytes are free on the card that an array is on; infinitely many elsewhere."""
-    if is_torch_array(array) and on_card(array):
+    if on_torch_card(array):
         import torch
 
         kept = torch.cuda.memory_reserved(array.device) - torch.cuda.memory_allocated(array.device)
@@ -189,7 +194,7 @@ def overlapped(
     beside: Callable[[], Array], main: Callable[[], Array], array: Array
 ) -> tuple[Array, Array]:
     """What two functions of such an array return; on a card, the first runs beside the second."""
-    if not (is_torch_array(array) and on_card(array)):
+    if not on_torch_card(array):
         return beside(), main()
     import torch
 
@@ -219,7 +224,7 @@ def recorded(
     the same shapes, and must not look at their values. What it reads beside its arguments is read
     where it lies when it is replayed.
     """
-    if not (is_torch_array(arrays[0]) and on_card(arrays[0])):
+    if not on_torch_card(arrays[0]):
         return None
     import torch
 

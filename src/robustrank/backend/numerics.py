@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import is_jax_array, is_numpy_namespace, is_torch_array
 
 from robustrank.backend.arrays import Array, like, namespace
-from robustrank.backend.cards import on_card
+from robustrank.backend.cards import on_torch_card
 
 # Below this size a thin dense SVD is faster than a Lanczos one.
 _DENSE_SVD_LIMIT = 600
@@ -101,7 +101,7 @@ def leading_svd(
 
 def _thin_svd(matrix: Array) -> tuple[Array, Array, Array]:
     xp = namespace(matrix)
-    if is_torch_array(matrix) and on_card(matrix):
+    if on_torch_card(matrix):
         import torch
 
         try:  # several times as fast, for many matrices a hundred times, where it works

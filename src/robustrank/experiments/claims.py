@@ -83,11 +83,21 @@ def _more(holds: bool) -> Verdict:
     return Verdict.BEYOND if holds else Verdict.NOT_REPRODUCED
 
 
-def _complete(experiment: Experiment, table: Table, *methods: str) -> None:
+def _trials(experiment: Experiment, table: Table, cell: Cell, method: str) -> list[Row]:
+    """The rows of a setting and a method, in the order of the trials, if they are all there."""
+    rows = {row["trial"]: row for row in table.of(cell.key, method)}
+    if len(rows) < experiment.trials:
+        raise _MissingRowsError
+    return [rows[trial] for trial in range(experiment.trials)]
+
+
+def _errors(experiment: Experiment, table: Table, cell: Cell, method: str) -> list[float]:
+    return [row["error"] for row in _trials(experiment, table, cell, method)]
+
+
+def _complete(experiment: Experiment, table: Table, method: str) -> None:
     for cell in experiment.cells:
-        for method in methods:
-            if len(table.of(cell.key, method)) < experiment.trials:
-                raise _MissingRowsError
+        _trials(experiment, table, cell, method)
 
 
 def red_line(cell: Cell) -> float:
@@ -110,9 +120,8 @@ def _linear(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     _complete(experiment, table, PAPER.name)
     half = transition(experiment, table, PAPER.name)
     if len(half) < 3:
-        return f"half of the trials succeed within the grid for {len(half)} ranks only", _said(
-            False
-        )
+        seen = f"half of the trials succeed within the grid for {len(half)} ranks only"
+        return seen, _said(False)
     line = fit_line([*half], [*half.values()])
     seen = (
         f"half of the trials succeed at m = {line.slope:.0f} r "
@@ -157,13 +166,6 @@ def _smooth(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     return seen, _said(falls and steps <= 3)
 
 
-def _errors(table: Table, cell: Cell, method: str, trials: int) -> list[float]:
-    rows = {row["trial"]: row["error"] for row in table.of(cell.key, method)}
-    if len(rows) < trials:
-        raise _MissingRowsError
-    return [rows[trial] for trial in range(trials)]
-
-
 def _ratio(
     experiment: Experiment, table: Table, method: str, to: str, freedom: int = 0
 ) -> tuple[float, float, float]:
@@ -171,14 +173,20 @@ def _ratio(
     cells = [cell for cell in experiment.cells if cell.measurements >= 2 * freedom]
     if not cells:
         raise _MissingRowsError
-    above = [e for c in cells for e in _errors(table, c, method, experiment.trials)]
-    below = [e for c in cells for e in _errors(table, c, to, experiment.trials)]
+    above = [e for c in cells for e in _errors(experiment, table, c, method)]
+    below = [e for c in cells for e in _errors(experiment, table, c, to)]
     return ratio_with_interval(above, below)
 
 
-def _comparable(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
-    ratio, low, high = _ratio(experiment, table, PAPER.name, f"{VANILLA.name}, no outliers")
+def _against_clean(experiment: Experiment, table: Table, method: str) -> tuple[str, float, float]:
+    """A method's error over vanilla-GD's without outliers: in words, itself, its upper bound."""
+    ratio, low, high = _ratio(experiment, table, method, f"{VANILLA.name}, no outliers")
     seen = f"error over that of vanilla-GD on clean data {ratio:.3f} (95 %: {low:.3f}–{high:.3f})"
+    return seen, ratio, high
+
+
+def _comparable(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
+    seen, ratio, _ = _against_clean(experiment, table, PAPER.name)
     return seen, _said(0.5 < ratio < 2)
 
 
@@ -186,7 +194,7 @@ def _unreliable(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     errors = [
         error
         for cell in experiment.cells
-        for error in _errors(table, cell, VANILLA.name, experiment.trials)
+        for error in _errors(experiment, table, cell, VANILLA.name)
     ]
     seen = (
         f"error of vanilla-GD with outliers at least {min(errors):.2g}, "
@@ -210,8 +218,7 @@ def _stable(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
 
 
 def _default_with_noise(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
-    ratio, low, high = _ratio(experiment, table, DEFAULT.name, f"{VANILLA.name}, no outliers")
-    seen = f"error over that of vanilla-GD on clean data {ratio:.3f} (95 %: {low:.3f}–{high:.3f})"
+    seen, _, high = _against_clean(experiment, table, DEFAULT.name)
     return seen, _more(high < 1.2)
 
 
@@ -227,12 +234,10 @@ def slope_of(row: Row) -> float:
 
 def _same_rate(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     (cell,) = experiment.cells
-    slopes = []
-    for method in (PAPER.name, VANILLA.name):
-        rows = {row["trial"]: row for row in table.of(cell.key, method)}
-        if len(rows) < experiment.trials:
-            raise _MissingRowsError
-        slopes.append([slope_of(rows[trial]) for trial in range(experiment.trials)])
+    slopes = [
+        [slope_of(row) for row in _trials(experiment, table, cell, method)]
+        for method in (PAPER.name, VANILLA.name)
+    ]
     if not np.isfinite(slopes).all():
         return "the traces have too few looks to tell a slope", Verdict.MISSING
     ratio, low, high = ratio_with_interval(*slopes)
@@ -245,18 +250,16 @@ def _same_rate(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
 
 def _collapse(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     (cell,) = experiment.cells
-    vanilla = _errors(table, cell, VANILLA.name, experiment.trials)
-    paper = _errors(table, cell, PAPER.name, experiment.trials)
+    vanilla = _errors(experiment, table, cell, VANILLA.name)
+    paper = _errors(experiment, table, cell, PAPER.name)
     seen = f"error {np.median(vanilla):.2g} for vanilla-GD, {np.median(paper):.2g} for median-TGD"
     return seen, _said(min(vanilla) > 10 * max(paper))
 
 
 def _default_iterations(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     (cell,) = experiment.cells
-    if min(len(table.of(cell.key, m)) for m in (PAPER.name, DEFAULT.name)) < experiment.trials:
-        raise _MissingRowsError
     ours, theirs = (
-        [_passes_to(row, 1.05 * row["error"]) for row in table.of(cell.key, name)]
+        [_passes_to(row, 1.05 * row["error"]) for row in _trials(experiment, table, cell, name)]
         for name in (DEFAULT.name, PAPER.name)
     )
     seen = (
@@ -271,15 +274,14 @@ def _passes_to(row: Row, error: float) -> float:
 
 
 def _contains(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
-    _complete(experiment, table, PAPER.name, DEFAULT.name)
     worse = better = only_ours = only_theirs = 0
     for cell in experiment.cells:
         ours, theirs = (rate(table, cell, name) for name in (DEFAULT.name, PAPER.name))
         worse += ours.interval[1] < theirs.interval[0]
         better += ours.interval[0] > theirs.interval[1]
         pairs = zip(
-            _errors(table, cell, DEFAULT.name, experiment.trials),
-            _errors(table, cell, PAPER.name, experiment.trials),
+            _errors(experiment, table, cell, DEFAULT.name),
+            _errors(experiment, table, cell, PAPER.name),
             strict=True,
         )
         for mine, other in pairs:

@@ -77,7 +77,8 @@ def load(experiment: Experiment, folder: PathLike) -> Table:
 
 def standing(experiment: Experiment, table: Table) -> Standing:
     """How far an experiment is, going by its rows."""
-    return _standing(experiment, {key_of(row) for row in table.rows}, math.nan)
+    done = {key_of(row) for row in table.rows}
+    return _standing(_keys(experiment), done, math.nan)
 
 
 def run(
@@ -106,10 +107,10 @@ def run(
         if report is not None:
             report(damage)
     done = {key_of(row) for row in table.rows}
-    began, before = time.monotonic(), len(done)
+    began, before, keys = time.monotonic(), len(done), _keys(experiment)
     jobs = [*_jobs(experiment, done, place)]
     if not jobs:
-        return _standing(experiment, done, math.nan)
+        return _standing(keys, done, math.nan)
     with (
         RowWriter(folder / f"{experiment.name}.jsonl") as writer,
         RowWriter(folder / f"{experiment.name}.{_TIMES}") as times,
@@ -121,13 +122,12 @@ def run(
                 times.add(_timing(row, seconds_taken))
                 done.add(key_of(row))
             spent = time.monotonic() - began
-            left = len(_keys(experiment)) - len(done)
-            now = _standing(experiment, done, spent / (len(done) - before) * left)
             if progress is not None:
-                progress(now)
+                each = spent / (len(done) - before)
+                progress(_standing(keys, done, each * (len(keys) - len(done))))
             if spent > seconds:
                 break
-    return _standing(experiment, done, math.nan)
+    return _standing(keys, done, math.nan)
 
 
 def _timing(row: Row, seconds: float) -> Row:
@@ -144,12 +144,11 @@ def _keys(experiment: Experiment) -> list[Key]:
     ]
 
 
-def _standing(experiment: Experiment, done: set[Key], seconds_left: float) -> Standing:
-    keys = _keys(experiment)
-    open_cells = {cell for cell, trial, method in keys if (cell, trial, method) not in done}
-    finished = len(experiment.cells) - len(open_cells)
-    total = sum(key in done for key in keys)
-    return Standing(total, len(keys), finished, len(experiment.cells), seconds_left)
+def _standing(keys: list[Key], done: set[Key], seconds_left: float) -> Standing:
+    missing = [key for key in keys if key not in done]
+    cells, open_cells = ({cell for cell, _, _ in some} for some in (keys, missing))
+    finished = len(cells) - len(open_cells)
+    return Standing(len(keys) - len(missing), len(keys), finished, len(cells), seconds_left)
 
 
 def _jobs(experiment: Experiment, done: set[Key], place: Place) -> Iterator[Job]:

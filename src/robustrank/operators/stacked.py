@@ -8,7 +8,6 @@ from typing import Any
 from robustrank.backend import Array, like, namespace
 from robustrank.operators.base import Operator
 from robustrank.operators.dense import DenseOperator
-from robustrank.operators.fused import tangent_rows
 from robustrank.operators.scaled import ScaledOperator
 from robustrank.operators.stored import StoredOperator
 from robustrank.operators.tangent import Tangent
@@ -58,18 +57,14 @@ class StackedOperator(StoredOperator):
     def measure(self, U: Array, V: Array) -> Array:
         self.add_passes(1)
         matrices = (U * self._factors[:, None, None]) @ self._xp.matrix_transpose(V)
-        x = self._stored(self._xp.reshape(matrices, (len(self._members), -1)))
+        x = self._xp.reshape(matrices, (len(self._members), -1))
+        x = self._xp.astype(x, self.dtype, copy=False)
         return self._xp.stack(
             [member.flat @ x[k, ...] for k, member in enumerate(self._members)], axis=0
         )
 
     def tangent(self, U: Array, V: Array) -> Tangent:
-        rows = []
-        for k, member in enumerate(self._members):
-            sensing = self._xp.reshape(member.flat, (self.measurements, *self.matrix_shape))
-            stored, reads = tangent_rows(sensing, U[k, ...], V[k, ...])
-            member.add_passes(reads)
-            rows.append(stored)
+        rows = [member.tangent(U[k, ...], V[k, ...]).rows for k, member in enumerate(self._members)]
         return Tangent(self._xp.stack(rows, axis=0) * self._factors[:, None, None, None])
 
     def rows(self, index: slice) -> StackedOperator:
@@ -80,26 +75,28 @@ class StackedOperator(StoredOperator):
         )
 
     def adjoint(self, w: Array) -> Array:
-        self.add_passes(1)
-        w = self._stored(w * self._factors[:, None])
-        sums = [w[k, ...] @ member.flat for k, member in enumerate(self._members)]
-        return self._xp.reshape(self._xp.stack(sums, axis=0), (len(sums), *self.matrix_shape))
-
-    def _stored(self, array: Array) -> Array:
-        return self._xp.astype(array, self.dtype, copy=False)
+        w = w * self._factors[:, None]
+        return self._xp.stack(
+            [member.adjoint(w[k, ...]) for k, member in enumerate(self._members)], axis=0
+        )
 
 
 def can_be_stacked(operator: Operator) -> bool:
     """Whether an operator can be one of a ``StackedOperator``."""
-    inner = operator.inner if isinstance(operator, ScaledOperator) else operator
-    return isinstance(inner, DenseOperator)
+    return isinstance(_unscaled(operator)[0], DenseOperator)
 
 
 def _dense_part(operator: Operator) -> tuple[DenseOperator, float]:
     """The dense operator that an operator is a multiple of, and the multiple."""
-    if isinstance(operator, ScaledOperator):
-        dense, factor = _dense_part(operator.inner)
-        return dense, factor * operator.factor
-    if not isinstance(operator, DenseOperator):
-        raise TypeError(f"{type(operator).__name__} cannot be stacked; expected a DenseOperator")
-    return operator, 1.0
+    inner, factor = _unscaled(operator)
+    if not isinstance(inner, DenseOperator):
+        raise TypeError(f"{type(inner).__name__} cannot be stacked; expected a DenseOperator")
+    return inner, factor
+
+
+def _unscaled(operator: Operator) -> tuple[Operator, float]:
+    factor = 1.0
+    while isinstance(operator, ScaledOperator):
+        factor *= operator.factor
+        operator = operator.inner
+    return operator, factor

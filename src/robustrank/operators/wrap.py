@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_array_api_obj
 
-from robustrank.backend import Array, like, namespace, refuse_masked, to_numpy
+from robustrank.backend import Array, is_array, like, namespace, refuse_masked, to_numpy
 from robustrank.operators.base import Operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.streamed import StreamedOperator
@@ -25,7 +24,7 @@ def as_operator(A: Any, shape: tuple[int, int] | None = None) -> Operator:
             raise ValueError(f"shape={shape} does not fit the operator's {A.matrix_shape}")
         return A
     refuse_masked(A, "A")
-    sensing = A if is_array_api_obj(A) else np.asarray(A)
+    sensing = A if is_array(A) else np.asarray(A)
     _check_dtype(sensing)
     matrix_shape = _matrix_shape(sensing, shape)
     operator = _choose(sensing, matrix_shape)

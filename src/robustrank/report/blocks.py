@@ -34,6 +34,15 @@ def versions(*more: str) -> str:
     return ", ".join(parts)
 
 
+def verdict_card(tone: str, sign: str, word: str, contents: str) -> str:
+    """What a page comes to: a tone for the eye, a sign and a word, and HTML that says more."""
+    return (
+        f'<section class="verdict {tone}" aria-labelledby="verdict">'
+        f'<p class="sign" aria-hidden="true">{sign}</p>'
+        f'<div><h2 id="verdict">{escape(word)}</h2>{contents}</div></section>'
+    )
+
+
 def cards(columns: str, contents: Sequence[str]) -> str:
     """Cards in a row of two or three, one below the other on a small screen."""
     return f'<div class="cards {columns}">{"".join(contents)}</div>'

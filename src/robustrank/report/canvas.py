@@ -7,7 +7,8 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,9 +95,7 @@ class Sketch:
 
 def write_image(path: PathLike, sketches: Sequence[Sketch]) -> None:
     """Sketches side by side as a PNG file, each with its title and what its lines mean."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)
+    with _house_style():
         width = sum(sketch.size[0] for sketch in sketches)
         height = max(sketch.size[1] for sketch in sketches) + 0.7
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -116,6 +115,14 @@ def write_image(path: PathLike, sketches: Sequence[Sketch]) -> None:
                 )
         with atomic_writer(path) as stream:
             figure.savefig(stream, format="png", dpi=144, facecolor="white")
+
+
+@contextmanager
+def _house_style(more: Mapping[Any, Any] | None = None) -> Iterator[None]:
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()  # a reader's own style sheet must not change the page
+        matplotlib.rcParams.update({**_STYLE, **(more or {})})
+        yield
 
 
 def _sample(key: Key) -> Line2D:
@@ -142,9 +149,7 @@ def draw(
 ) -> str:
     """The SVG of one pair of axes, the same bytes every time; ``size`` is in inches."""
     stream = io.StringIO()
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # a reader's own style sheet must not change the page
-        matplotlib.rcParams.update({**_STYLE, "svg.hashsalt": name})
+    with _house_style({"svg.hashsalt": name}):
         figure = Figure(figsize=size, layout="compressed")
         paint(figure.add_subplot())
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -181,12 +186,9 @@ def decades(axis: Axis, low: float, high: float) -> None:
         ticks = [exponent for exponent in whole if exponent % stride == 0]
         axis.set_ticks(ticks, [power_of_ten(exponent) for exponent in ticks])
     else:
-        round_ones = [math.log10(k) + e for e in range(*_span(low, high)) for k in (1, 2, 5)]
+        exponents = range(math.floor(low), math.floor(high) + 1)
+        round_ones = [math.log10(k) + exponent for exponent in exponents for k in (1, 2, 5)]
         places = [place for place in round_ones if low <= place <= high]
         if len(places) < 2:
             places = np.linspace(low, high, 4).tolist()
         axis.set_ticks(places, [number_of_log(place) for place in places])
-
-
-def _span(low: float, high: float) -> tuple[int, int]:
-    return math.floor(low), math.floor(high) + 1

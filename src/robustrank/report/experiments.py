@@ -17,8 +17,6 @@ from robustrank.experiments.rows import Row, key_of
 from robustrank.experiments.statistics import rate
 from robustrank.report.canvas import DASHES, SERIES, Key, Sketch, decades, line_style
 
-Values = np.ndarray[Any, Any]
-
 _LIMIT = "#c53030"
 _HALF = SERIES[1]
 _SUCCESS = "Blues"

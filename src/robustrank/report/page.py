@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from robustrank.metrics import Truth, judge
-from robustrank.report.blocks import cards, figure_card, skeleton, versions
+from robustrank.report.blocks import cards, figure_card, skeleton, verdict_card, versions
 from robustrank.report.figures import convergence, spectrum
 from robustrank.report.histogram import residuals
 from robustrank.report.images import matrices
@@ -37,16 +37,14 @@ def assemble(
 
 def _verdict(recovery: Recovery) -> str:
     seen = verdict(recovery.status)
-    return (
-        f'<section class="verdict {seen.tone}" aria-labelledby="verdict">'
-        f'<p class="sign" aria-hidden="true">{seen.sign}</p>'
-        f'<div><h2 id="verdict">{escape(seen.word)}</h2>'
+    contents = (
         f"<p>{escape(sentence(recovery.status.meaning))}</p>"
         f"<p>{escape(certificate_sentence(recovery.certificate))}</p>"
         f"{_meter(recovery.certificate)}"
         f'<p class="advice"><strong>Next.</strong> {escape(recovery.status.advice)}</p>'
-        f"{_attempts(recovery)}</div></section>"
+        f"{_attempts(recovery)}"
     )
+    return verdict_card(seen.tone, seen.sign, seen.word, contents)
 
 
 def _attempts(recovery: Recovery) -> str:

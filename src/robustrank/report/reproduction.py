@@ -11,7 +11,7 @@ from robustrank.experiments.claims import Claim, Tables, Verdict, claims
 from robustrank.experiments.runner import standing
 from robustrank.experiments.statistics import rate
 from robustrank.files import PathLike, atomic_writer
-from robustrank.report.blocks import cards, figure_card, skeleton, versions
+from robustrank.report.blocks import cards, figure_card, skeleton, verdict_card, versions
 from robustrank.report.experiments import sketches
 
 
@@ -57,11 +57,7 @@ def _summary(judged: list[Claim]) -> str:
         f"{count[Verdict.BEYOND]} more hold for the default solver; {failed} did not hold; "
         f"{missing} wait for trials that are not run yet."
     )
-    return (
-        f'<section class="verdict {tone}" aria-labelledby="verdict">'
-        f'<p class="sign" aria-hidden="true">{sign}</p>'
-        f'<div><h2 id="verdict">{escape(word)}</h2><p>{escape(rest)}</p></div></section>'
-    )
+    return verdict_card(tone, sign, word, f"<p>{escape(rest)}</p>")
 
 
 def _table(judged: list[Claim]) -> str:

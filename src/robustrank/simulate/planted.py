@@ -198,23 +198,21 @@ def _measure(
 
 
 def _measure_where_it_is(A: Array, both: Matrix) -> tuple[Matrix, Matrix]:
-    """Measure two matrices with the rows of ``A`` in double precision, a block at a time."""
+    """Measure two matrices with the rows of ``A`` in double precision, a block at a time.
+
+    Where the library has no double precision, NumPy does it.
+    """
     xp = namespace(A)
-    flat = xp.reshape(A, (A.shape[0], -1))
+    flat = xp.reshape(A, (len(A), -1))
+    at_home = has_double_precision(A)
+    exact = xp.asarray(both, **like(A) | {"dtype": xp.float64}) if at_home else both
+
+    def measured(block: Array) -> Array:
+        block = block if at_home else to_numpy(block)
+        return namespace(block).astype(block, namespace(exact).float64, copy=False) @ exact
+
     height = max(1, _BLOCK_BYTES // (8 * len(both)))
-    if not has_double_precision(A):  # then NumPy has it
-        return _measured_by_numpy(flat, both, height)
-    exact = xp.asarray(both, **like(A) | {"dtype": xp.float64})
-    blocks = [
-        xp.astype(flat[first : min(first + height, len(A)), :], xp.float64, copy=False) @ exact
-        for first in range(0, len(A), height)
-    ]
-    values = to_numpy(xp.concat(blocks, axis=0))
-    return values[:, 0], values[:, 1]
-
-
-def _measured_by_numpy(flat: Array, both: Matrix, height: int) -> tuple[Matrix, Matrix]:
-    starts = range(0, len(flat), height)
-    blocks = (to_numpy(flat[first : min(first + height, len(flat)), :]) for first in starts)
-    values = np.concatenate([block.astype(np.float64) @ both for block in blocks])
+    starts = range(0, len(A), height)
+    parts = [measured(flat[first : min(first + height, len(A)), :]) for first in starts]
+    values = to_numpy(namespace(exact).concat(parts, axis=0))
     return values[:, 0], values[:, 1]

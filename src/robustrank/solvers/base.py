@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -76,6 +77,10 @@ class Solver(ABC, Generic[StateT]):
         xp = namespace(state.U)
         left, right = (xp.linalg.qr(factor)[0] for factor in (state.U, state.V))
         return UnstoredTangent(problem.operator, left, right), left, right
+
+    def candidates(self, problem: Problem) -> Iterable[Solver[Any]]:
+        """The solvers to try in turn on a problem, as a portfolio says them: this one."""
+        return (self,)
 
     def is_spent(self, state: StateT) -> bool:
         """Whether it is of no use to go on, although there are iterations left."""

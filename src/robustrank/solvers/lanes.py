@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TypeVar
 
-from array_api_compat import is_array_api_obj
-
-from robustrank.backend import Array, like, namespace
+from robustrank.backend import Array, is_array, like, namespace
 
 T = TypeVar("T")
 
@@ -43,7 +41,7 @@ def lane(state: T, number: int) -> T:
 
 def _map(function: Callable[..., Array], first: T, *others: T) -> T:
     """Apply a function to every array of a tree of dataclasses, or of several alike."""
-    if is_array_api_obj(first):
+    if is_array(first):
         result: T = function(first, *others)
         return result
     if not is_dataclass(first) or isinstance(first, type):
