@@ -267,6 +267,7 @@ def test_candidates_run_from_the_cheapest_to_the_most_patient() -> None:
     names = [candidate.name for candidate in rr.Portfolio().candidates(problem)]
     assert names == [
         "Gauss–Newton",
+        "rank search",
         "message passing",
         "Gauss–Newton, strict",
         "Gauss–Newton, patient",

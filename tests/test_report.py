@@ -320,8 +320,11 @@ def test_equal_solver_names_are_numbered() -> None:
 
 
 def test_candidates_that_were_tried_are_named() -> None:
-    first = Attempt("first <candidate>", Status.UNEXPLAINED, 3, 0.5, 60, 1.0)
-    second = Attempt("second", Status.RECOVERED, 380, 1e-15, 7, 0.1)
+    first = Attempt("first <candidate>", Status.UNEXPLAINED, 2, 3, 0.5, 60, 1.0)
+    second = Attempt("second", Status.RECOVERED, 2, 380, 1e-15, 7, 0.1)
     page = render_report(replace(RECOVERY, attempts=(first, second)))
-    assert "first &lt;candidate&gt;: unexplained (60 iterations); second: recovered" in page
+    assert (
+        "first &lt;candidate&gt;, rank 2: unexplained (60 iterations); second, rank 2: recovered"
+        in page
+    )
     assert "Tried in turn" not in render_report(replace(RECOVERY, attempts=(second,)))

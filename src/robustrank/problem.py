@@ -82,6 +82,10 @@ class Problem:
             y = xp.clip(self.y / units.measurement, min=-self._largest, max=self._largest)
         return _unchecked(operator=operator, y=y, rank=self.rank)
 
+    def of_rank(self, rank: int) -> Problem:
+        """The same measurements, of a matrix of another rank."""
+        return _unchecked(operator=self.operator, y=self.y, rank=rank)
+
     @staticmethod
     def stacked(problems: Sequence[Problem]) -> Problem:
         """Problems of one shape as one: its arrays have a leading axis, as has its scale."""
@@ -227,8 +231,8 @@ def _warn_if_undersampled(operator: Operator, rank: int) -> None:
     if operator.measurements < needed:
         warnings.warn(
             f"{operator.measurements} measurements cannot determine a {n1} × {n2} matrix of rank "
-            f"{rank}: it has {needed} degrees of freedom. Expect a wrong answer; add measurements "
-            "or lower the rank",
+            f"{rank}: it has {needed} degrees of freedom. Unless its rank is lower, expect a wrong "
+            "answer: add measurements or lower the rank",
             UndersampledWarning,
             stacklevel=5,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,13 @@ from robustrank.solvers import (
     MessagePassing,
     Outcome,
     Portfolio,
+    RankSearch,
     Solver,
     State,
     VanillaGD,
     drive,
 )
+from robustrank.theory import half_normal_quantile
 
 SOLVERS: dict[str, Callable[[], Solver[Any] | Portfolio]] = {
     "auto": Portfolio,
@@ -83,7 +85,7 @@ def recover(
     y
         The m measurements. Any of them may be wrong by any amount, infinity included.
     rank
-        The rank of M, or more: an answer that proves itself comes with the rank it has.
+        The rank of M, or an upper bound on it: the answer comes with the rank it turns out to have.
     shape
         (n1, n2), needed only where A is two-dimensional.
     solver
@@ -167,29 +169,83 @@ def _solve(
     callback: Callback | None,
     time_limit: float | None,
 ) -> list[Recovery]:
-    began = time.perf_counter()
-    attempts: list[list[Recovery]] = [[] for _ in problems]
-    unsolved = list(range(len(problems)))
-    for candidate in chosen.candidates(problems[0]):
-        remaining = None if time_limit is None else began + time_limit - time.perf_counter()
-        outcomes = drive(
-            [problems[number] for number in unsolved],
-            candidate,
-            generator,
-            callback=callback,
-            time_limit=remaining,
-        )
-        for number, outcome in zip(unsolved, outcomes, strict=True):
+    ends = None if time_limit is None else time.perf_counter() + time_limit
+    search = _Search(chosen, generator, callback, ends)
+    return [
+        replace(_best(tried), attempts=tuple(map(_attempt, tried)))
+        for tried in search.attempts(problems)
+    ]
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The candidates, tried on problems in turn."""
+
+    chosen: Solver[Any] | Portfolio
+    generator: np.random.Generator
+    callback: Callback | None
+    ends: float | None  # the time at which to stop
+
+    def attempts(self, problems: Sequence[Problem]) -> list[list[Recovery]]:
+        """For each problem what the candidates came to, until an answer was good enough."""
+        attempts: list[list[Recovery]] = [[] for _ in problems]
+        unsolved = list(range(len(problems)))
+        doubtful: list[int] = []  # those that nothing helps but a lower rank than was given
+        for candidate in self.chosen.candidates(problems[0]):
+            if isinstance(candidate, RankSearch):
+                self._try_lower_rank(candidate, problems, attempts, unsolved + doubtful)
+                doubtful = []
+            else:
+                self._try(candidate, problems, attempts, unsolved)
+                doubtful += [k for k in unsolved if _is_doubtful(problems[k], attempts[k][-1])]
+            if any(tried[-1].status is Status.INTERRUPTED for tried in attempts):
+                for number in unsolved + doubtful:
+                    attempts[number][-1] = replace(attempts[number][-1], status=Status.INTERRUPTED)
+                break
+            unsolved = [k for k in unsolved if k not in doubtful and not _is_over(attempts[k])]
+            if not unsolved + doubtful:
+                break
+        return attempts
+
+    def _try(
+        self,
+        candidate: Solver[Any],
+        problems: Sequence[Problem],
+        attempts: list[list[Recovery]],
+        numbers: list[int],
+    ) -> None:
+        """Add what a candidate comes to on some of the problems."""
+        outcomes = self._drive(candidate, [problems[number] for number in numbers])
+        for number, outcome in zip(numbers, outcomes, strict=True):
             attempts[number].append(_recovery(problems[number], candidate, outcome))
-        del outcomes, outcome  # what they hold is large
-        unsolved = [number for number in unsolved if attempts[number][-1].status not in _FINAL]
-        if any(tried[-1].status is Status.INTERRUPTED for tried in attempts):
-            for number in unsolved:
-                attempts[number][-1] = replace(attempts[number][-1], status=Status.INTERRUPTED)
-            break
-        if not unsolved:
-            break
-    return [replace(_best(tried), attempts=tuple(map(_attempt, tried))) for tried in attempts]
+
+    def _try_lower_rank(
+        self,
+        candidate: RankSearch,
+        problems: Sequence[Problem],
+        attempts: list[list[Recovery]],
+        numbers: list[int],
+    ) -> None:
+        """Add the attempts at the rank that is seen, where that is lower than the one given."""
+        lower: dict[int, list[int]] = {}
+        outcomes = self._drive(candidate, [problems[number] for number in numbers])
+        for number, outcome in zip(numbers, outcomes, strict=True):
+            if outcome.ended in _TOLD_TO_STOP:
+                attempts[number].append(_recovery(problems[number], candidate, outcome))
+                continue
+            rank = candidate.rank_seen(problems[number].normalised(), outcome.state)
+            if rank is not None and rank < problems[number].rank:
+                lower.setdefault(rank, []).append(number)
+        for rank, group in lower.items():
+            tried = self.attempts([problems[number].of_rank(rank) for number in group])
+            for number, more in zip(group, tried, strict=True):
+                attempts[number] += more
+
+    def _drive(self, solver: Solver[Any], problems: list[Problem]) -> list[Outcome]:
+        if not problems:
+            return []
+        remaining = None if self.ends is None else self.ends - time.perf_counter()
+        return drive(problems, solver, self.generator, callback=self.callback, time_limit=remaining)
 
 
 def memory_needed(A: Any) -> int:
@@ -203,29 +259,54 @@ def memory_needed(A: Any) -> int:
 # Singular values below this share of what counts as explained come of a rank given too large.
 _EMPTY = 0.01
 
-# There is no point in another candidate: the answer is good, or the user or the clock said stop.
-_FINAL = {
-    Status.RECOVERED,
-    Status.SETTLED,
-    Status.UNDERDETERMINED,
-    Status.TIME_LIMIT,
-    Status.STOPPED,
-    Status.INTERRUPTED,
-}
+_TOLD_TO_STOP = {Status.TIME_LIMIT, Status.STOPPED, Status.INTERRUPTED}
+# A fit's surplus columns, made of noise, have singular values of up to twice its edge.
+_CLEAR_OF_NOISE = 3.0
+
+
+def _is_over(tried: list[Recovery]) -> bool:
+    """Whether there is no point in another candidate: there is an answer, or someone said stop."""
+    return tried[-1].status in _TOLD_TO_STOP or any(attempt.converged for attempt in tried)
+
+
+def _is_doubtful(problem: Problem, recovery: Recovery) -> bool:
+    """Whether the rank may be too large, and no other candidate would do better with it."""
+    if recovery.status is Status.SETTLED:
+        return _may_have_surplus_columns(problem, recovery)
+    return recovery.status is Status.UNDERDETERMINED
+
+
+def _may_have_surplus_columns(problem: Problem, recovery: Recovery) -> bool:
+    """Whether noise alone might have made the smallest singular value."""
+    seen, (n1, n2) = recovery.certificate, recovery.shape
+    if recovery.rank == 1:
+        return False
+    deviation = seen.prediction_error * problem.scale / half_normal_quantile(0.5)
+    edge = deviation * (math.sqrt(n1) + math.sqrt(n2)) / math.sqrt(seen.believed)
+    return bool(
+        recovery.singular_values()[-1] < _CLEAR_OF_NOISE * edge / float(problem.operator.gain)
+    )
 
 
 def _best(attempts: list[Recovery]) -> Recovery:
-    """The attempt that explains most; the last one where it is an answer or the user stopped it.
+    """The answer that is best founded: recovered, or settled and the better at predicting.
 
-    Where the time ran out, or Ctrl-C came, in a later attempt, an earlier one may be nearer.
+    Without one, that which explains most. Where the callback stopped it, what it stopped.
     """
     last = attempts[-1]
-    if last.status in _FINAL - {Status.TIME_LIMIT, Status.INTERRUPTED}:
+    if last.status is Status.STOPPED:
         return last
-    best = max(
-        attempts, key=lambda attempt: (attempt.certificate.explained, -attempt.certificate.misfit)
-    )
-    return replace(best, status=last.status) if last.status in _FINAL else best
+    best = max(attempts, key=_standing)
+    return replace(best, status=last.status) if last.status in _TOLD_TO_STOP else best
+
+
+def _standing(recovery: Recovery) -> tuple[float, ...]:
+    seen = recovery.certificate
+    if recovery.status is Status.RECOVERED:
+        return (2.0,)
+    if recovery.status is Status.SETTLED:
+        return (1.0, -seen.prediction_error)
+    return (0.0, seen.explained, -seen.misfit)
 
 
 def _attempt(recovery: Recovery) -> Attempt:
@@ -233,6 +314,7 @@ def _attempt(recovery: Recovery) -> Attempt:
     return Attempt(
         recovery.solver,
         recovery.status,
+        recovery.rank,
         seen.explained,
         seen.misfit,
         recovery.iterations,
@@ -253,7 +335,7 @@ def solver_of(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfolio:
 def _recovery(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recovery:
     state, units = outcome.state, problem.units
     residual = problem.in_its_units(state.residual)
-    believed = solver.trust.weights(namespace(residual).abs(state.residual), state.median)
+    believed = namespace(residual).astype(state.weights > 0, residual.dtype)
     with np.errstate(over="ignore"):  # a run that diverged may leave anything
         certificate = certify(problem, residual, believed)
     status = conclude(outcome.ended, certificate)
@@ -266,7 +348,7 @@ def _recovery(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recove
     if certificate.holds:
         left, right = _of_its_rank(left, right, _EMPTY * explained_tolerance(problem))
     root = math.sqrt(units.matrix)
-    cutoff = solver.trust.cutoff(float(state.median))
+    cutoff = solver.cutoff(state)
     return Recovery(
         left=left * root,
         right=right * root,

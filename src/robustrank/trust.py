@@ -77,6 +77,25 @@ class SoftTruncation(TrustRule):
         return self.cut * median
 
 
+# No measurement is taken to decide more than this share of what is predicted for it: where so few
+# are believed that each seems to, the share is not known so well.
+_MOST_LEVERAGE = 0.95
+
+
+def left_out(magnitudes: Array, weights: Array, freedom: int) -> Array:
+    """The residuals that measurements would have in a fit, had each not been used for it.
+
+    A fit of d free numbers to N measurements decides d/N of what it predicts for each of them,
+    about: it meets those it believes 1/(1 − d/N) times better than it would otherwise. Compared as
+    they are, residuals would keep believed what is believed.
+    """
+    xp = namespace(magnitudes)
+    total = xp.sum(weights, axis=-1)
+    total = xp.where(total > 0, total, xp.ones_like(total))
+    leverage = xp.clip(freedom * weights / total[..., None], max=_MOST_LEVERAGE)
+    return magnitudes / (1 - leverage)
+
+
 def trusted(values: Array, weights: Array) -> Array:
     """weights · values, where a value without weight counts as zero even if it is infinite."""
     xp = namespace(values)

@@ -46,6 +46,18 @@ def lower_median(values: Array) -> Array:
     return sample_quantile(values, 0.5)
 
 
+def median_among(values: Array, chosen: Array) -> Array:
+    """The lower median of the values that are chosen, or, where all is even, its neighbour.
+
+    The others stand aside in turn, one below and one above, so that one selection serves however
+    many are chosen along each leading axis.
+    """
+    xp = namespace(values)
+    turn = xp.cumulative_sum(xp.astype(~chosen, xp.int32), axis=-1) % 2
+    aside = xp.where(turn == 1, xp.zeros_like(values), xp.full_like(values, xp.inf))
+    return lower_median(xp.where(chosen, values, aside))
+
+
 def frobenius_norm(array: Array) -> Array:
     """The root of the sum of squares, for entries of any size that the dtype holds."""
     xp = namespace(array)

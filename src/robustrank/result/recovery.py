@@ -60,6 +60,15 @@ class Certificate:
         return -left_over * math.log(max(self.noise, 1e-300)) - choices
 
     @property
+    def prediction_error(self) -> float:
+        """The error to expect for a measurement that was not used, in the unit of ``noise``.
+
+        That is the noise, and what d free numbers make of it: generalised cross-validation.
+        """
+        left_over = self.believed - self.degrees_of_freedom
+        return self.noise * math.sqrt(self.believed / left_over) if left_over > 0 else math.inf
+
+    @property
     def holds(self) -> bool:
         """Whether the answer explains more than chance and more than half, and nothing is open."""
         return self.explained >= self.needed and self.determined
@@ -93,13 +102,16 @@ class Attempt:
 
     solver: str
     status: Status
+    rank: int  # of the matrix that it sought
     explained: int
     misfit: float
     iterations: int
     seconds: float
 
     def __str__(self) -> str:
-        return f"{self.solver}: {self.status.value} ({self.iterations} iterations)"
+        return (
+            f"{self.solver}, rank {self.rank}: {self.status.value} ({self.iterations} iterations)"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
 from robustrank.solvers.gradient import GradientState, MedianTGD, VanillaGD
 from robustrank.solvers.message_passing import MessagePassing, MessageState
 from robustrank.solvers.portfolio import Portfolio
+from robustrank.solvers.rank_search import RankSearch
 
 __all__ = [
     "Callback",
@@ -18,6 +19,7 @@ __all__ = [
     "Outcome",
     "Portfolio",
     "Progress",
+    "RankSearch",
     "Solver",
     "State",
     "VanillaGD",

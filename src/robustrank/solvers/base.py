@@ -82,6 +82,10 @@ class Solver(ABC, Generic[StateT]):
         """The solvers to try in turn on a problem, as a portfolio says them: this one."""
         return (self,)
 
+    def cutoff(self, state: State) -> float | None:
+        """The |residual| beyond which nothing is believed; None where there is no such thing."""
+        return self.trust.cutoff(float(state.median))
+
     def is_spent(self, state: StateT) -> bool:
         """Whether it is of no use to go on, although there are iterations left."""
         return False

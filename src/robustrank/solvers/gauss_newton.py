@@ -15,15 +15,16 @@ from robustrank.backend import (
     epsilon,
     like,
     lower_median,
+    median_among,
     namespace,
 )
 from robustrank.least_squares import damped_least_squares
 from robustrank.operators import Tangent
 from robustrank.problem import Problem
-from robustrank.solvers.base import MovedState, Solver
+from robustrank.solvers.base import MovedState, Solver, State
 from robustrank.solvers.retraction import Point, retract
 from robustrank.spectral import truncated_start
-from robustrank.trust import MedianTruncation, SoftTruncation, TrustRule
+from robustrank.trust import MedianTruncation, SoftTruncation, TrustRule, left_out
 
 
 class Phase:
@@ -39,6 +40,8 @@ _SMALL_CHANGE = 1e-3
 # Without noise so many steps are enough. With it, weights that follow the median would in the end
 # believe only what the answer happens to meet.
 _CONVERGING_STEPS = 5
+# After so many it is final which measurements are believed: some may stand at the edge for ever.
+_SETTLING_STEPS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,7 @@ class GaussNewtonState(MovedState):
     point: Point
     tangent: Tangent
     width: Array  # of the soft truncation
+    cutoff: Array  # the |residual| beyond which nothing is believed
     iteration: int
     phase: Array  # a Phase
     since: Array  # the iteration at which it began
@@ -63,15 +67,13 @@ class GaussNewton(Solver[GaussNewtonState]):
     strict once the right answer shows. It damps the steps in proportion to the squared misfit,
     which is the size of what linearising leaves out. Near the answer there is no more damping, and
     it converges quadratically; what noise then leaves is settled by least squares on the
-    measurements within ``alpha_h`` medians.
+    measurements within ``alpha_h`` medians, each compared as if it had been left out of the fit.
     """
 
     stackable: ClassVar[bool] = True
     rounding: ClassVar[float] = 64.0
     alpha_y: float = 4.0  # truncation of the spectral start
-    # Once the answer is found. Twice the paper's: near the limit a measurement that is left out is
-    # missed by twice what it is met by when kept, and would never be let in again.
-    alpha_h: float = 12.0
+    alpha_h: float = 6.0  # once the answer is found
     width: float = 3.0
     narrowing: float = 0.97
     width_medians: float = 6.0
@@ -103,6 +105,9 @@ class GaussNewton(Solver[GaussNewtonState]):
     def trust(self) -> TrustRule:
         return MedianTruncation(self.alpha_h)
 
+    def cutoff(self, state: State) -> float | None:
+        return float(state.cutoff) if isinstance(state, GaussNewtonState) else super().cutoff(state)
+
     def linearised(self, problem: Problem, state: GaussNewtonState) -> tuple[Tangent, Array, Array]:
         return state.tangent, state.point.left, state.point.right
 
@@ -123,7 +128,9 @@ class GaussNewton(Solver[GaussNewtonState]):
         xp = namespace(problem.y)
         width = xp.asarray(self.width * error, **like(problem.y))
         phase = xp.zeros(width.shape, **like(width) | {"dtype": xp.int32})
-        return self._observe(problem, point, width, 0, xp.ones_like(width), phase, phase)
+        return self._observe(
+            problem, point, width, 0, xp.ones_like(width), phase, phase, xp.ones_like(problem.y)
+        )
 
     def step(self, problem: Problem, state: GaussNewtonState) -> GaussNewtonState:
         xp = namespace(state.U)
@@ -149,7 +156,7 @@ class GaussNewton(Solver[GaussNewtonState]):
         phase = _next_phase(state, misfit, change)
         since = xp.where(phase == state.phase, state.since, iteration)
         width = state.width * self.narrowing
-        return self._observe(problem, point, width, iteration, change, phase, since)
+        return self._observe(problem, point, width, iteration, change, phase, since, state.weights)
 
     def _damping(self, state: GaussNewtonState, misfit: Array) -> Array:
         """Relative to the mean diagonal of JᵀWJ, which is about Σ w_i."""
@@ -169,6 +176,7 @@ class GaussNewton(Solver[GaussNewtonState]):
         change: Array,
         phase: Array,
         since: Array,
+        fitted_with: Array,
     ) -> GaussNewtonState:
         """The state at a point: one pass over the sensing data, which yields the tangent too."""
         xp = namespace(point.left)
@@ -181,11 +189,12 @@ class GaussNewton(Solver[GaussNewtonState]):
         width = xp.minimum(width, self.width_medians * median)
         least = float(xp.finfo(residual.dtype).smallest_normal)
         soft = SoftTruncation(xp.clip(width, min=least), self.power, self.cut)
-        weights = xp.where(
-            (phase == Phase.SETTLING)[..., None],
-            self.trust.weights(magnitudes, median),
-            soft.weights(magnitudes, median),
-        )
+        fair = left_out(magnitudes, fitted_with, problem.degrees_of_freedom)
+        typical = median_among(fair, fitted_with > 0)
+        settling = phase == Phase.SETTLING
+        final = settling & (iteration >= since + _SETTLING_STEPS)
+        hard = xp.where(final[..., None], fitted_with, self.trust.weights(fair, typical))
+        weights = xp.where(settling[..., None], hard, soft.weights(magnitudes, median))
         return GaussNewtonState(
             U,
             point.right,
@@ -196,6 +205,7 @@ class GaussNewton(Solver[GaussNewtonState]):
             point,
             tangent,
             width,
+            xp.where(settling, self.alpha_h * typical, self.cut * median),
             iteration,
             phase,
             since,

@@ -19,7 +19,7 @@ from robustrank.backend import (
 )
 from robustrank.determination import Linearised
 from robustrank.problem import Problem
-from robustrank.solvers.base import MovedState, Solver
+from robustrank.solvers.base import MovedState, Solver, State
 from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
 from robustrank.solvers.lanes import choose
 from robustrank.solvers.mixture import Belief, Mixture
@@ -86,6 +86,9 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
     def trust(self) -> TrustRule:
         return self.finish.trust
 
+    def cutoff(self, state: State) -> float | None:
+        return self.finish.cutoff(state)
+
     def is_spent(self, state: MessageState | GaussNewtonState) -> bool:
         """Whether Gauss–Newton has had its steps, however long it took to get there."""
         finishing = isinstance(state, GaussNewtonState)
@@ -117,10 +120,16 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
     ) -> MessageState | GaussNewtonState:
         if isinstance(state, GaussNewtonState):
             return self.finish.step(problem, state)
-        xp = namespace(state.U)
-        over = self._is_over(problem, state)
-        if bool(xp.all(over)):
+        over = self.is_over(problem, state)
+        if bool(namespace(state.U).all(over)):
             return self._finish(problem, state.best)
+        after = self.after(problem, state)
+        # One that is over waits, as it is, for those that are solved in lockstep with it.
+        return choose(over, replace(state, iteration=after.iteration), after)
+
+    def after(self, problem: Problem, state: MessageState) -> MessageState:
+        """The state after one more exchange of messages."""
+        xp = namespace(state.U)
         m, gain = problem.operator.measurements, _gain(problem)
         belief = state.belief
         precision = xp.clip(belief.precision, min=_LEAST_PRECISION)
@@ -137,7 +146,7 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
         # It is not over before Gauss–Newton was: an estimate that stays where it is has stalled.
         size = xp.linalg.vector_norm(shrunk.values, axis=-1)
         moved = _distance(point, state.point) / xp.where(size > 0, size, xp.ones_like(size))
-        after = self._state(
+        return self._state(
             problem,
             point,
             message,
@@ -147,8 +156,6 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
             state.best,
             xp.clip(moved, min=_STALLED),
         )
-        # One that is over waits, as it is, for those that are solved in lockstep with it.
-        return choose(over, replace(state, iteration=after.iteration), after)
 
     def _finish(self, problem: Problem, best: Best) -> GaussNewtonState:
         """Gauss–Newton from the best that was seen, or from its own start where that is nothing."""
@@ -161,16 +168,22 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
             error = xp.where(found, error, problem.scale)
         return self.finish.begin(problem, point, error)
 
-    def _is_over(self, problem: Problem, state: MessageState) -> Array:
+    def is_over(self, problem: Problem, state: MessageState) -> Array:
+        """Whether no more messages are to be exchanged."""
         xp = namespace(state.U)
-        # The estimate is the better measure: many outliers make a median measurement look large.
-        size = _gain(problem) * xp.linalg.vector_norm(state.best.point.values, axis=-1)
         return (
             ~xp.isfinite(state.mixture.error)
-            | (state.best.error < self.near * size)
+            | self.is_within(self.near, problem, state.best)
             | (state.iteration - state.best.iteration >= self.patience)
             | (state.iteration >= self.max_steps)
         )
+
+    @staticmethod
+    def is_within(share: float, problem: Problem, best: Best) -> Array:
+        """Whether the error is below this share of the estimate."""
+        # That is the better measure: many outliers make a median measurement look large.
+        size = namespace(best.error).linalg.vector_norm(best.point.values, axis=-1)
+        return best.error < share * _gain(problem) * size
 
     def _state(
         self,

@@ -12,6 +12,7 @@ from robustrank.solvers.base import Solver
 from robustrank.solvers.gauss_newton import GaussNewton
 from robustrank.solvers.gradient import MedianTGD
 from robustrank.solvers.message_passing import MessagePassing
+from robustrank.solvers.rank_search import RankSearch
 
 _NEVER = 1e9
 # Gauss–Newton keeps a tangent map that grows with the number of measurements. Where the sensing
@@ -20,7 +21,9 @@ _FILE_BUDGET = 128 * 2**20
 
 # Lenient at first, then stricter and stricter: most problems, in ten to twenty steps.
 SOFT = GaussNewton(max_iterations=25)
-# Hardly more measurements than degrees of freedom, or outliers that look like measurements, as long
+# The rank may be lower than was said.
+SEARCH = RankSearch()
+# Hardly more measurements than degrees of freedom, or outliers that look like measurements; as long
 # as the sensing entries are about independent.
 MESSAGES = MessagePassing()
 # Where they are not. Strict from the start: many outliers that are larger than the measurements.
@@ -51,10 +54,15 @@ class Portfolio:
     """Candidates with different ideas of what an outlier looks like.
 
     No single rule wins everywhere, and a right answer shows itself; so each is tried until one is
-    certified or leaves only noise. The common case costs one candidate and nothing more.
+    certified or leaves only noise. Where a ``RankSearch`` among them sees a lower rank than was
+    given, all are tried at that one. The common case costs one candidate and nothing more.
     """
 
-    solvers: tuple[Solver[Any], ...] = (SOFT, MESSAGES, STRICT, PATIENT)
+    solvers: tuple[Solver[Any], ...] = (SOFT, SEARCH, MESSAGES, STRICT, PATIENT)
+
+    def __post_init__(self) -> None:
+        if not self.solvers or isinstance(self.solvers[0], RankSearch):
+            raise ValueError("a portfolio without a solver first has no answer to give")
 
     def candidates(self, problem: Problem) -> Iterator[Solver[Any]]:
         """The solvers in the order to try them on this problem."""
