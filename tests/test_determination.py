@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.determination import pins_down
+from robustrank.determination import all_are_checked, pins_down
 from robustrank.operators import Tangent, UnstoredTangent, as_operator
 from robustrank.simulate import Planted
 
@@ -51,6 +51,52 @@ def test_measurements_it_does_not_rest_on_do_not_count() -> None:
     tangent = operator.tangent(left, right)
     assert pins_down(tangent, left, right, np.ones(100))
     assert not pins_down(tangent, left, right, (np.arange(100) < 20).astype(float))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_row_with_no_more_than_it_needs_is_checked_by_nothing(stored: bool, dtype: str) -> None:
+    rng = np.random.default_rng(9)
+    n1, n2, r = 15, 12, 2
+    left, right = (basis.astype(dtype) for basis in bases(rng, n1, n2, r))
+    everything = np.eye(n1 * n2, dtype=dtype).reshape(-1, n1, n2)
+    row = np.arange(n1 * n2) // n2
+    column = np.arange(n1 * n2) % n2
+    for entries_of_the_first_row, expected in ((r, False), (r + 1, True), (n2, True)):
+        A = everything[(row > 0) | (column < entries_of_the_first_row)]
+        operator = as_operator(A)
+        map_: Any = (
+            operator.tangent(left, right) if stored else UnstoredTangent(operator, left, right)
+        )
+        ones = np.ones(len(A), dtype)
+        assert pins_down(map_, left, right, ones)
+        assert all_are_checked(map_, left, right, ones) is expected
+
+
+def test_measurements_of_everything_check_each_other() -> None:
+    rng = np.random.default_rng(5)
+    n1, n2, r = 12, 9, 2
+    freedom = r * (n1 + n2 - r)
+    left, right = bases(rng, n1, n2, r)
+    for m, expected in ((freedom, False), (freedom + 4, True), (3 * freedom, True)):
+        tangent = as_operator(rng.standard_normal((m, n1, n2))).tangent(left, right)
+        assert all_are_checked(tangent, left, right, np.ones(m)) is expected
+
+
+def test_a_row_that_an_outlier_decides_is_not_certified() -> None:
+    """Of three entries of a row at rank 2 any one may be the wrong one: nobody can tell."""
+    rng = np.random.default_rng(6)
+    left, right = bases(rng, 20, 15, 2)
+    M = left @ np.diag([3.0, 2.0]) @ right.T
+    chosen = np.ones((20, 15), bool)
+    chosen[0, 3:] = False
+    places = np.flatnonzero(chosen.ravel())
+    A = np.eye(300)[places].reshape(-1, 20, 15)
+    y = M.ravel()[places]
+    y[1] += 1.0
+    result = rr.recover(A, y, 2)
+    assert result.certificate.explained >= result.certificate.needed  # it was this close
+    assert not result.converged
 
 
 def test_products_without_storing_are_the_same() -> None:

@@ -10,7 +10,7 @@ import pytest
 import robustrank as rr
 from robustrank.backend import solve_positive, to_numpy
 from robustrank.least_squares import damped_least_squares, directly, iteratively
-from robustrank.metrics import judge
+from robustrank.metrics import judge, normalised_error
 from robustrank.operators import StreamedOperator, as_operator
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import GaussNewton
@@ -243,6 +243,20 @@ def test_auto_says_so_when_there_are_too_many_outliers(outliers: float) -> None:
         planted = plant(12, 10, 2, 80, outliers=outliers, outlier_model="scale", rng=seed)
         result = rr.recover(planted.A, planted.y, 2)
         assert result.converged == (judge(result, planted).error < 1e-6)
+
+
+@pytest.mark.parametrize(("m", "noise", "seed"), [(200, 0.05, 1), (240, 0.05, 2), (420, 0.5, 3)])
+def test_with_noise_nothing_right_is_left_out(m: int, noise: float, seed: int) -> None:
+    """Near the limit too, where a fit leaves little of the residuals it knows of: d is 140."""
+    planted = plant(40, 32, 2, m, outliers=0.05, noise=noise, rng=seed)
+    result = rr.recover(planted.A, planted.y, 2)
+    right = ~planted.outliers
+    told = rr.recover(planted.A[right], planted.y[right], 2, solver=rr.GaussNewton(alpha_h=1e9))
+    truth = planted.left, planted.right
+    assert result.status is rr.Status.SETTLED
+    assert judge(result, planted).error < 1.02 * normalised_error((told.left, told.right), truth)
+    assert not result.outliers[right].any()
+    assert result.solver == "Gauss–Newton"  # the first candidate
 
 
 def test_time_limit_and_callback_reach_every_candidate() -> None:

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustrank.backend import frobenius_norm, leading_svd, lower_median, sample_quantile
+from robustrank.backend import (
+    frobenius_norm,
+    leading_svd,
+    lower_median,
+    median_among,
+    sample_quantile,
+)
 
 finite = st.floats(-1e6, 1e6)
 samples = st.lists(finite, min_size=1, max_size=60)
@@ -30,6 +36,26 @@ def test_definition_generalized_quantile_function(values: list[float], p: float)
 @given(samples)
 def test_median_is_the_lower_of_two_middle_values(values: list[float]) -> None:
     assert float(lower_median(np.asarray(values))) == sorted(values)[(len(values) - 1) // 2]
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e6), st.booleans()), min_size=1, max_size=60))
+def test_median_among_some_is_one_of_their_two_middle_values(
+    pairs: list[tuple[float, bool]],
+) -> None:
+    values, chosen = (np.asarray(part) for part in zip(*pairs, strict=True))
+    theirs = sorted(values[chosen])
+    if not theirs:
+        return
+    found, middle = float(median_among(values, chosen)), (len(theirs) - 1) // 2
+    assert found in (theirs[middle], theirs[len(theirs) // 2])
+    if (len(values) - len(theirs)) % 2 == 0:
+        assert found == theirs[middle]
+
+
+def test_median_among_some_along_a_leading_axis(xp: Any) -> None:
+    values = xp.asarray([[5.0, 1.0, 9.0, 3.0, 7.0], [5.0, 1.0, 9.0, 3.0, 7.0]])
+    chosen = xp.asarray([[True, True, True, False, False], [False, True, False, True, True]])
+    assert [float(v) for v in median_among(values, chosen)] == [5.0, 3.0]
 
 
 def test_median_differs_from_the_average_of_two_middle_values(xp: Any) -> None:

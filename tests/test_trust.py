@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustrank.backend import lower_median
-from robustrank.trust import KeepAll, MedianTruncation, TrustRule, trusted
+from robustrank.trust import KeepAll, MedianTruncation, TrustRule, left_out, trusted
 
 RULES: list[TrustRule] = [MedianTruncation(6.0), MedianTruncation(1.0), KeepAll()]
 magnitudes = st.lists(st.floats(0, 1e6), min_size=1, max_size=40).map(np.asarray)
@@ -67,3 +67,29 @@ def test_infinite_value_without_weight_counts_as_zero(xp: Any) -> None:
 def test_truncation_below_the_median_is_refused(alpha: float) -> None:
     with pytest.raises(ValueError, match=r"expected (≥ 1|a positive number)"):
         MedianTruncation(alpha)
+
+
+def test_residuals_as_if_left_out_are_those_of_a_fit_without_the_measurement() -> None:
+    rng = np.random.default_rng(0)
+    d, N, m = 30, 60, 80
+    J, y = rng.standard_normal((m, d)), rng.standard_normal(m)
+    weights = (np.arange(m) < N).astype(float)
+
+    def residual(rows: Any) -> Any:
+        return y - J @ np.linalg.lstsq(J[rows], y[rows], rcond=None)[0]
+
+    used = np.flatnonzero(weights)
+    predicted = left_out(np.abs(residual(used)), weights, d)
+    without = np.array([abs(residual(used[used != i])[i]) for i in range(m)])
+    assert np.allclose(predicted[N:], without[N:])  # those were left out as it is
+    assert 0.8 < np.median(predicted[:N] / without[:N]) < 1.25
+    # As they are, the residuals of what was used look half as large.
+    assert np.median(np.abs(residual(used))[:N] / without[:N]) < 0.6
+
+
+@pytest.mark.parametrize("believed", [0, 1, 29, 30])
+def test_few_believed_measurements_leave_residuals_finite(believed: int) -> None:
+    weights = (np.arange(60) < believed).astype(float)
+    fair = left_out(np.ones(60), weights, 30)
+    assert np.isfinite(fair).all()
+    assert (fair >= 1).all()

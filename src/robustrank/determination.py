@@ -1,4 +1,4 @@
-"""Whether the measurements that an answer rests on pin it down."""
+"""Whether the measurements that an answer rests on pin it down, and check each other."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import numpy as np
 
 from robustrank.backend import Array, epsilon, frobenius_norm, like, namespace
 from robustrank.conjugate_gradients import conjugate_gradients
-from robustrank.least_squares import directly, directly_is_faster
+from robustrank.least_squares import damped_least_squares, directly, directly_is_faster
 from robustrank.operators import Tangent, UnstoredTangent
 from robustrank.theory import degrees_of_freedom
 
 # Exact arithmetic would need one step for each degree of freedom at most.
 _STEPS_PER_DEGREE = 2
+# Chance meets one in ten thousand as closely as this, one in a hundred in single precision; never
+# the same one so many times.
+_MET, _ROUNDINGS, _PROBES = 1e-4, 1e5, 5
 
 
 Linearised = Tangent | UnstoredTangent
@@ -51,6 +54,35 @@ def pins_down(tangent: Linearised, left: Array, right: Array, rests_on: Array) -
             break
         found, energy = next(approximations)
         if float(norm(found - sought)) < enough:
+            return True
+    return False
+
+
+def all_are_checked(tangent: Linearised, left: Array, right: Array, rests_on: Array) -> bool:
+    """Whether the others would notice if any single measurement in ``rests_on`` were wrong.
+
+    Enough measurements may be met, and pin the answer down, while some part of it has no more than
+    it needs: a row of which as many entries were sampled as the rank, say. That part meets them
+    whatever they say. Measurements that say anything, at random, are fitted; what is met even then
+    is checked by nothing.
+    """
+    xp = namespace(left)
+    rng = np.random.default_rng(0)
+    met = max(_MET, _ROUNDINGS * epsilon(left))
+    slight = epsilon(left) * xp.sum(rests_on)
+    unchecked = rests_on > 0
+    for _ in range(_PROBES):
+        anything = xp.asarray(rng.standard_normal(rests_on.shape[0]), **like(left))
+        W = damped_least_squares(
+            tangent,
+            (left, right),
+            rests_on,
+            anything,
+            slight,
+            xp.asarray(0.01 * met, **like(left)),
+        )
+        unchecked = unchecked & (xp.abs(anything - tangent.apply(W)) < met)
+        if not bool(xp.any(unchecked)):
             return True
     return False
 

@@ -6,7 +6,7 @@ import math
 
 from robustrank.backend import Array, like, namespace, on_card, solve_positive
 from robustrank.conjugate_gradients import conjugate_gradients
-from robustrank.operators import Tangent
+from robustrank.operators import Tangent, UnstoredTangent
 
 # On a card a factorisation takes as long as a few products that are each launched from Python, as
 # long as the matrix is not too large.
@@ -15,7 +15,7 @@ _MAX_ITERATIONS = 200
 
 
 def damped_least_squares(
-    tangent: Tangent,
+    tangent: Tangent | UnstoredTangent,
     bases: tuple[Array, Array],
     weights: Array,
     target: Array,
@@ -27,7 +27,7 @@ def damped_least_squares(
     ``bases`` are the orthonormal ones that the tangent was taken at. All may have a leading axis.
     """
     seen = tangent.adjoint(weights * target)
-    if not directly_is_faster(seen):
+    if isinstance(tangent, UnstoredTangent) or not directly_is_faster(seen):
         return iteratively(tangent, weights, seen, damping, tolerance)
     xp = namespace(seen)
     W = directly(tangent, bases, weights, seen, damping)
@@ -43,7 +43,11 @@ def directly_is_faster(seen: Array) -> bool:
 
 
 def iteratively(
-    tangent: Tangent, weights: Array, seen: Array, damping: Array, tolerance: Array
+    tangent: Tangent | UnstoredTangent,
+    weights: Array,
+    seen: Array,
+    damping: Array,
+    tolerance: Array,
 ) -> Array:
     """The W with J*(w J(W)) + damping W = ``seen``, by conjugate gradients on the normal equations.
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robustrank.attempts import solve
 from robustrank.backend import (
     Seed,
     as_generator,
@@ -20,7 +21,7 @@ from robustrank.backend import (
 )
 from robustrank.operators import Operator, can_be_stacked
 from robustrank.problem import Problem
-from robustrank.recover import Interrupted, checked_problem, memory_needed, solve, solver_of
+from robustrank.recover import Interrupted, checked_problem, memory_needed, solver_of
 from robustrank.result import Recovery, Status
 from robustrank.solvers import Portfolio, Solver
 

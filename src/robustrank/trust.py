@@ -82,18 +82,24 @@ class SoftTruncation(TrustRule):
 _MOST_LEVERAGE = 0.95
 
 
-def left_out(magnitudes: Array, weights: Array, freedom: int) -> Array:
-    """The residuals that measurements would have in a fit, had each not been used for it.
+def mean_leverage(weights: Array, freedom: int) -> Array:
+    """The share of what a fit predicts for a measurement that the measurement itself decides.
 
-    A fit of d free numbers to N measurements decides d/N of what it predicts for each of them,
-    about: it meets those it believes 1/(1 − d/N) times better than it would otherwise. Compared as
-    they are, residuals would keep believed what is believed.
+    It is d/N on average, for d free numbers and N measurements.
     """
-    xp = namespace(magnitudes)
-    total = xp.sum(weights, axis=-1)
-    total = xp.where(total > 0, total, xp.ones_like(total))
-    leverage = xp.clip(freedom * weights / total[..., None], max=_MOST_LEVERAGE)
-    return magnitudes / (1 - leverage)
+    xp = namespace(weights)
+    least = freedom / _MOST_LEVERAGE
+    return freedom / xp.clip(xp.sum(weights, axis=-1), min=least)
+
+
+def left_out(magnitudes: Array, weights: Array, freedom: int) -> Array:
+    """The residuals of a fit with these weights, had each measurement not been used for it.
+
+    A fit meets what it believes 1/(1 − leverage) times better than it would otherwise. Compared as
+    they are, residuals would keep believed what is believed, and doubted what is doubted.
+    """
+    leverage = mean_leverage(weights, freedom)
+    return magnitudes / (1 - leverage[..., None] * weights)
 
 
 def trusted(values: Array, weights: Array) -> Array:

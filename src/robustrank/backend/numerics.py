@@ -47,14 +47,14 @@ def lower_median(values: Array) -> Array:
 
 
 def median_among(values: Array, chosen: Array) -> Array:
-    """The lower median of the values that are chosen, or, where all is even, its neighbour.
+    """The lower median of the values that are chosen, or the upper; none may be negative.
 
-    The others stand aside in turn, one below and one above, so that one selection serves however
+    The others stand aside in turn, one above and one below, so that one selection serves however
     many are chosen along each leading axis.
     """
     xp = namespace(values)
     turn = xp.cumulative_sum(xp.astype(~chosen, xp.int32), axis=-1) % 2
-    aside = xp.where(turn == 1, xp.zeros_like(values), xp.full_like(values, xp.inf))
+    aside = xp.where(turn == 1, xp.full_like(values, xp.inf), xp.zeros_like(values))
     return lower_median(xp.where(chosen, values, aside))
 
 

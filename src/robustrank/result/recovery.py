@@ -102,7 +102,7 @@ class Attempt:
 
     solver: str
     status: Status
-    rank: int  # of the matrix that it sought
+    rank: int  # of the matrix that it found
     explained: int
     misfit: float
     iterations: int

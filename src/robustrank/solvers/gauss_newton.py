@@ -24,7 +24,7 @@ from robustrank.problem import Problem
 from robustrank.solvers.base import MovedState, Solver, State
 from robustrank.solvers.retraction import Point, retract
 from robustrank.spectral import truncated_start
-from robustrank.trust import MedianTruncation, SoftTruncation, TrustRule, left_out
+from robustrank.trust import MedianTruncation, SoftTruncation, TrustRule, left_out, mean_leverage
 
 
 class Phase:
@@ -37,6 +37,8 @@ class Phase:
 
 _SMALL_MISFIT = 1e-3
 _SMALL_CHANGE = 1e-3
+_SMALL_STEP = 0.1  # beside the error that noise leaves: it will not get nearer
+_LARGE_NOISE = 0.2  # a misfit above this is not taken for noise
 # Without noise so many steps are enough. With it, weights that follow the median would in the end
 # believe only what the answer happens to meet.
 _CONVERGING_STEPS = 5
@@ -153,7 +155,7 @@ class GaussNewton(Solver[GaussNewtonState]):
         if columns > problem.rank:
             # Nothing is small yet: a misfit may be bought with the columns that are to go.
             misfit, change = xp.clip(misfit, min=1.0), xp.clip(change, min=1.0)
-        phase = _next_phase(state, misfit, change)
+        phase = _next_phase(state, misfit, change, problem.degrees_of_freedom)
         since = xp.where(phase == state.phase, state.since, iteration)
         width = state.width * self.narrowing
         return self._observe(problem, point, width, iteration, change, phase, since, state.weights)
@@ -212,11 +214,15 @@ class GaussNewton(Solver[GaussNewtonState]):
         )
 
 
-def _next_phase(state: GaussNewtonState, misfit: Array, change: Array) -> Array:
+def _next_phase(state: GaussNewtonState, misfit: Array, change: Array, freedom: int) -> Array:
     xp = namespace(state.phase)
     searching, converging = state.phase == Phase.SEARCHING, state.phase == Phase.CONVERGING
     found = searching & (misfit < _SMALL_MISFIT)
-    stopped = searching & (change < _SMALL_CHANGE)
+    # The error of the answer, if it is noise that leaves this misfit.
+    leverage = mean_leverage(state.weights, freedom)
+    error = misfit / (1 - leverage) * xp.sqrt(leverage)
+    only_noise = (misfit < _LARGE_NOISE) & (change < _SMALL_STEP * error)
+    stopped = searching & (only_noise | (change < _SMALL_CHANGE))
     settled = converging & (state.iteration >= state.since + _CONVERGING_STEPS)
     phase = xp.where(stopped | settled, Phase.SETTLING, state.phase)
     return xp.where(found, Phase.CONVERGING, phase)

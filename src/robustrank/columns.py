@@ -1,0 +1,42 @@
+"""Whether an answer has too many columns, or too few: noise has a look of its own."""
+
+from __future__ import annotations
+
+import math
+
+from robustrank.backend import as_generator, frobenius_norm, namespace
+from robustrank.problem import Problem
+from robustrank.result import Recovery
+from robustrank.theory import half_normal_quantile
+
+# A fit's surplus columns, made of noise, have singular values of up to twice its edge.
+_CLEAR_OF_NOISE = 3.0
+_ABOVE_NOISE = 1.3
+
+
+def may_be_too_many(problem: Problem, recovery: Recovery) -> bool:
+    """Whether noise alone might have made the smallest singular value."""
+    if recovery.rank == 1:
+        return False
+    seen = recovery.certificate
+    deviation = seen.prediction_error * problem.scale / half_normal_quantile(0.5)
+    edge = _edge_of_noise(problem, deviation, seen.believed)
+    return bool(recovery.singular_values()[-1] < _CLEAR_OF_NOISE * edge)
+
+
+def are_too_few(problem: Problem, recovery: Recovery) -> bool:
+    """Whether what the answer leaves of the measurements it believes is more than noise."""
+    xp = namespace(recovery.residual)
+    believed = xp.where(recovery.outliers, xp.zeros_like(recovery.residual), recovery.residual)
+    count = recovery.certificate.believed
+    _, values, _ = problem.operator.leading_svd(believed / count, 1, as_generator(0))
+    deviation = float(frobenius_norm(believed)) / math.sqrt(count)
+    left = float(values[0]) / float(problem.operator.gain) ** 2
+    return left > _ABOVE_NOISE * _edge_of_noise(problem, deviation, count)
+
+
+def _edge_of_noise(problem: Problem, deviation: float, count: int) -> float:
+    """The largest singular value of what noise in so many measurements looks like."""
+    n1, n2 = problem.operator.matrix_shape
+    spread = math.sqrt(n1) + math.sqrt(n2)
+    return deviation * spread / (math.sqrt(count) * float(problem.operator.gain))
