@@ -25,6 +25,7 @@ PUBLIC_NAMES = [
     "Portfolio",
     "Problem",
     "Progress",
+    "RankSearch",
     "Recovery",
     "Status",
     "UndersampledWarning",

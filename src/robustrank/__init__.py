@@ -18,6 +18,7 @@ from robustrank.solvers import (
     MessagePassing,
     Portfolio,
     Progress,
+    RankSearch,
     VanillaGD,
 )
 from robustrank.trust import KeepAll, MedianTruncation
@@ -35,6 +36,7 @@ __all__ = [
     "Portfolio",
     "Problem",
     "Progress",
+    "RankSearch",
     "Recovery",
     "Status",
     "UndersampledWarning",

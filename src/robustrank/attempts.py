@@ -12,7 +12,7 @@ import numpy as np
 
 from robustrank.backend import Array, full_precision, namespace
 from robustrank.certificate import certify, conclude, explained, explained_tolerance
-from robustrank.columns import are_too_few, may_be_too_many
+from robustrank.columns import may_be_too_few, may_be_too_many
 from robustrank.determination import all_are_checked, pins_down
 from robustrank.metrics import balance
 from robustrank.problem import Problem
@@ -73,11 +73,11 @@ class _Search:
             else:
                 self._try(candidate, problems, attempts, unsolved)
                 doubtful += [k for k in unsolved if _is_doubtful(problems[k], attempts[k][-1])]
+            unsolved = [k for k in unsolved if k not in doubtful and not _is_over(attempts[k])]
             if any(tried[-1].status is Status.INTERRUPTED for tried in attempts):
-                for number in unsolved + doubtful:
+                for number in unsolved:
                     attempts[number][-1] = replace(attempts[number][-1], status=Status.INTERRUPTED)
                 break
-            unsolved = [k for k in unsolved if k not in doubtful and not _is_over(attempts[k])]
             if not unsolved + doubtful:
                 break
         return attempts
@@ -102,6 +102,7 @@ class _Search:
         numbers: list[int],
     ) -> None:
         """Add the attempts at the rank that is seen, where that is lower than the one given."""
+        numbers = [number for number in numbers if problems[number].rank > 1]
         seen = self._ranks_seen(candidate, problems, attempts, numbers)
         for rank in sorted(set(seen.values())):
             group = [number for number in numbers if seen.get(number) == rank]
@@ -118,17 +119,21 @@ class _Search:
         attempts: list[list[Recovery]],
         numbers: list[int],
     ) -> dict[int, int]:
-        """The ranks that are lower than the given; where it was told to stop, the attempt is."""
+        """The ranks that are lower than those given; none once Ctrl-C was pressed.
+
+        Where it was told to stop, the best so far is the last attempt.
+        """
         lower: dict[int, int] = {}
         outcomes = self._drive(candidate, [problems[number] for number in numbers])
         for number, outcome in zip(numbers, outcomes, strict=True):
             if outcome.ended in _TOLD_TO_STOP:
-                attempts[number].append(_recovery(problems[number], candidate, outcome))
+                attempts[number].append(replace(_best(attempts[number]), status=outcome.ended))
                 continue
             rank = candidate.rank_seen(problems[number].normalised(), outcome.state)
             if rank is not None and rank < problems[number].rank:
                 lower[number] = rank
-        return lower
+        interrupted = any(outcome.ended is Status.INTERRUPTED for outcome in outcomes)
+        return {} if interrupted else lower
 
     def _drive(self, solver: Solver[Any], problems: list[Problem]) -> list[Outcome]:
         if not problems:
@@ -150,8 +155,8 @@ def _is_doubtful(problem: Problem, recovery: Recovery) -> bool:
 
 
 def _without_false_claim(problem: Problem, recovery: Recovery) -> Recovery:
-    """What came of a rank lower than the one given, unclaimed where that is too low."""
-    if recovery.status is Status.SETTLED and are_too_few(problem, recovery):
+    """What came of a rank lower than the one given, unclaimed where that may be too low."""
+    if recovery.status is Status.SETTLED and may_be_too_few(problem, recovery):
         return replace(recovery, status=Status.UNEXPLAINED)
     return recovery
 
@@ -165,6 +170,8 @@ def _best(attempts: list[Recovery]) -> Recovery:
     if last.status is Status.STOPPED:
         return last
     best = max(attempts, key=_standing)
+    if last.status is Status.TIME_LIMIT and best.converged:
+        return best  # only a better one was still looked for
     return replace(best, status=last.status) if last.status in _TOLD_TO_STOP else best
 
 

@@ -12,6 +12,7 @@ from robustrank.theory import half_normal_quantile
 # A fit's surplus columns, made of noise, have singular values of up to twice its edge.
 _CLEAR_OF_NOISE = 3.0
 _ABOVE_NOISE = 1.3
+_POWER = 0.8
 
 
 def may_be_too_many(problem: Problem, recovery: Recovery) -> bool:
@@ -24,15 +25,22 @@ def may_be_too_many(problem: Problem, recovery: Recovery) -> bool:
     return bool(recovery.singular_values()[-1] < _CLEAR_OF_NOISE * edge)
 
 
-def are_too_few(problem: Problem, recovery: Recovery) -> bool:
-    """Whether what the answer leaves of the measurements it believes is more than noise."""
-    xp = namespace(recovery.residual)
-    believed = xp.where(recovery.outliers, xp.zeros_like(recovery.residual), recovery.residual)
-    count = recovery.certificate.believed
-    _, values, _ = problem.operator.leading_svd(believed / count, 1, as_generator(0))
+def may_be_too_few(problem: Problem, recovery: Recovery) -> bool:
+    """Whether what the answer leaves of the measurements it believes might be more than noise.
+
+    So it is where it has a singular value above the edge of noise, or where even one that accounts
+    for all of it would not stand out.
+    """
+    xp, count = namespace(recovery.residual), recovery.certificate.believed
+    nothing = xp.zeros_like(recovery.residual)
+    believed = xp.where(recovery.outliers, nothing, recovery.residual) / problem.units.measurement
+    normalised = problem.normalised()
+    _, values, _ = normalised.operator.leading_svd(believed / count, 1, as_generator(0))
     deviation = float(frobenius_norm(believed)) / math.sqrt(count)
-    left = float(values[0]) / float(problem.operator.gain) ** 2
-    return left > _ABOVE_NOISE * _edge_of_noise(problem, deviation, count)
+    gain = float(normalised.operator.gain)
+    edge = _ABOVE_NOISE * _edge_of_noise(normalised, deviation, count)
+    stands_out = edge < _POWER * deviation / gain
+    return not (stands_out and float(values[0]) / gain**2 <= edge)
 
 
 def _edge_of_noise(problem: Problem, deviation: float, count: int) -> float:

@@ -68,6 +68,7 @@ def all_are_checked(tangent: Linearised, left: Array, right: Array, rests_on: Ar
     """
     xp = namespace(left)
     rng = np.random.default_rng(0)
+    freedom = degrees_of_freedom(left.shape[0], right.shape[0], left.shape[1])
     met = max(_MET, _ROUNDINGS * epsilon(left))
     slight = epsilon(left) * xp.sum(rests_on)
     unchecked = rests_on > 0
@@ -79,7 +80,8 @@ def all_are_checked(tangent: Linearised, left: Array, right: Array, rests_on: Ar
             rests_on,
             anything,
             slight,
-            xp.asarray(0.01 * met, **like(left)),
+            tolerance=xp.asarray(0.01 * met, **like(left)),
+            steps=_STEPS_PER_DEGREE * freedom,
         )
         unchecked = unchecked & (xp.abs(anything - tangent.apply(W)) < met)
         if not bool(xp.any(unchecked)):

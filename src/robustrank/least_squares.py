@@ -21,6 +21,7 @@ def damped_least_squares(
     target: Array,
     damping: Array,
     tolerance: Array,
+    steps: int = _MAX_ITERATIONS,
 ) -> Array:
     """The W that minimises Σ w_i (J(W)_i − target_i)² + damping ‖W‖², to a relative tolerance.
 
@@ -28,7 +29,7 @@ def damped_least_squares(
     """
     seen = tangent.adjoint(weights * target)
     if isinstance(tangent, UnstoredTangent) or not directly_is_faster(seen):
-        return iteratively(tangent, weights, seen, damping, tolerance)
+        return iteratively(tangent, weights, seen, damping, tolerance, steps)
     xp = namespace(seen)
     W = directly(tangent, bases, weights, seen, damping)
     # Without stopping to look: where it failed, a step along the gradient, as long as if the
@@ -48,6 +49,7 @@ def iteratively(
     seen: Array,
     damping: Array,
     tolerance: Array,
+    steps: int = _MAX_ITERATIONS,
 ) -> Array:
     """The W with J*(w J(W)) + damping W = ``seen``, by conjugate gradients on the normal equations.
 
@@ -63,7 +65,7 @@ def iteratively(
     W, energy = next(approximations)
     enough = energy * tolerance**2
     found = energy <= enough
-    for _ in range(_MAX_ITERATIONS):
+    for _ in range(steps):
         if bool(xp.all(found)):
             break
         closer, energy = next(approximations)

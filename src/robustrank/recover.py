@@ -27,6 +27,7 @@ from robustrank.solvers import (
     MedianTGD,
     MessagePassing,
     Portfolio,
+    RankSearch,
     Solver,
     VanillaGD,
 )
@@ -73,7 +74,8 @@ def recover(
     y
         The m measurements. Any of them may be wrong by any amount, infinity included.
     rank
-        The rank of M, or an upper bound on it: the answer comes with the rank it turns out to have.
+        The rank of M, or an upper bound on it: by ``"auto"`` the answer comes with the rank that it
+        turns out to have.
     shape
         (n1, n2), needed only where A is two-dimensional.
     solver
@@ -147,6 +149,8 @@ def memory_needed(A: Any) -> int:
 
 def solver_of(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfolio:
     """The solver that a name stands for, or the one that is given."""
+    if isinstance(solver, RankSearch):
+        raise ValueError("a rank search has no answer to give; put it into a Portfolio")
     if isinstance(solver, (Solver, Portfolio)):
         return solver
     if isinstance(solver, str) and solver in SOLVERS:

@@ -32,7 +32,7 @@ class Certificate:
     tolerance: float  # what "met" means, relative to a typical measurement
     misfit: float  # median |residual| relative to median |y|
     noise: float  # standard deviation of what is left, relative to that of a typical measurement
-    determined: bool = True  # whether the measurements it rests on leave no part of it open
+    determined: bool = True  # whether what it rests on leaves no part of it open or unchecked
 
     @property
     def needed(self) -> int:
@@ -70,13 +70,14 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Whether the answer explains more than chance and more than half, and nothing is open."""
+        """Whether it explains more than chance and half, and nothing is open or unchecked."""
         return self.explained >= self.needed and self.determined
 
     def __str__(self) -> str:
+        but = "" if self.determined else "; but some part of it nothing decides, or nothing checks"
         return (
             f"{self.explained:,} of {self.measurements:,} measurements met to {self.tolerance:.0e} "
-            f"({self.needed:,} needed to rule out chance)"
+            f"({self.needed:,} needed to rule out chance){but}"
         )
 
 

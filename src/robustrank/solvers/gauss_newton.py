@@ -37,7 +37,7 @@ class Phase:
 
 _SMALL_MISFIT = 1e-3
 _SMALL_CHANGE = 1e-3
-_SMALL_STEP = 0.1  # beside the error that noise leaves: it will not get nearer
+_SMALL_STEP = 0.1  # of the error that noise leaves
 _LARGE_NOISE = 0.2  # a misfit above this is not taken for noise
 # Without noise so many steps are enough. With it, weights that follow the median would in the end
 # believe only what the answer happens to meet.
@@ -84,6 +84,8 @@ class GaussNewton(Solver[GaussNewtonState]):
     damping: float = 3.0  # at the first step, relative to the mean diagonal of JᵀJ
     damping_decay: float = 0.93
     damping_misfit: float = 1.0  # at most this many squared misfits
+    # From this step on it is taken for noise if it gets no nearer; before, the search may be slow.
+    settle_from: int = 40
     extra_rank: int = 0  # columns above the rank to start with
     shrink_every: int = 8  # steps after which one of them is dropped
     max_iterations: int = 80
@@ -155,7 +157,7 @@ class GaussNewton(Solver[GaussNewtonState]):
         if columns > problem.rank:
             # Nothing is small yet: a misfit may be bought with the columns that are to go.
             misfit, change = xp.clip(misfit, min=1.0), xp.clip(change, min=1.0)
-        phase = _next_phase(state, misfit, change, problem.degrees_of_freedom)
+        phase = self._next_phase(state, misfit, change, problem.degrees_of_freedom)
         since = xp.where(phase == state.phase, state.since, iteration)
         width = state.width * self.narrowing
         return self._observe(problem, point, width, iteration, change, phase, since, state.weights)
@@ -168,6 +170,22 @@ class GaussNewton(Solver[GaussNewtonState]):
         scheduled = max(self.damping * self.damping_decay**state.iteration, least)
         searching = xp.clip(self.damping_misfit * misfit**2, min=least, max=scheduled)
         return xp.where(state.phase == Phase.SEARCHING, searching, least)
+
+    def _next_phase(
+        self, state: GaussNewtonState, misfit: Array, change: Array, freedom: int
+    ) -> Array:
+        xp = namespace(state.phase)
+        searching, converging = state.phase == Phase.SEARCHING, state.phase == Phase.CONVERGING
+        found = searching & (misfit < _SMALL_MISFIT)
+        # The error of the answer, if it is noise that leaves this misfit.
+        leverage = mean_leverage(state.weights, freedom)
+        error = misfit / (1 - leverage) * xp.sqrt(leverage)
+        late = state.iteration >= self.settle_from
+        only_noise = late & (misfit < _LARGE_NOISE) & (change < _SMALL_STEP * error)
+        stopped = searching & (only_noise | (change < _SMALL_CHANGE))
+        settled = converging & (state.iteration >= state.since + _CONVERGING_STEPS)
+        phase = xp.where(stopped | settled, Phase.SETTLING, state.phase)
+        return xp.where(found, Phase.CONVERGING, phase)
 
     def _observe(
         self,
@@ -212,17 +230,3 @@ class GaussNewton(Solver[GaussNewtonState]):
             phase,
             since,
         )
-
-
-def _next_phase(state: GaussNewtonState, misfit: Array, change: Array, freedom: int) -> Array:
-    xp = namespace(state.phase)
-    searching, converging = state.phase == Phase.SEARCHING, state.phase == Phase.CONVERGING
-    found = searching & (misfit < _SMALL_MISFIT)
-    # The error of the answer, if it is noise that leaves this misfit.
-    leverage = mean_leverage(state.weights, freedom)
-    error = misfit / (1 - leverage) * xp.sqrt(leverage)
-    only_noise = (misfit < _LARGE_NOISE) & (change < _SMALL_STEP * error)
-    stopped = searching & (only_noise | (change < _SMALL_CHANGE))
-    settled = converging & (state.iteration >= state.since + _CONVERGING_STEPS)
-    phase = xp.where(stopped | settled, Phase.SETTLING, state.phase)
-    return xp.where(found, Phase.CONVERGING, phase)

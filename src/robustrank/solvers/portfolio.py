@@ -20,7 +20,7 @@ _NEVER = 1e9
 _FILE_BUDGET = 128 * 2**20
 
 # Lenient at first, then stricter and stricter: most problems, in ten to twenty steps.
-SOFT = GaussNewton(max_iterations=25)
+SOFT = GaussNewton(settle_from=0, max_iterations=25)
 # The rank may be lower than was said.
 SEARCH = RankSearch()
 # Hardly more measurements than degrees of freedom, or outliers that look like measurements; as long
@@ -43,6 +43,7 @@ PATIENT = GaussNewton(
     damping=10.0,
     damping_decay=0.9,
     damping_misfit=_NEVER,
+    settle_from=100,
     extra_rank=3,
     max_iterations=200,
     name="Gauss–Newton, patient",
