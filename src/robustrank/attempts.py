@@ -33,23 +33,11 @@ def solve(
     time_limit: float | None = None,
 ) -> list[Recovery]:
     """The answers to problems of one shape, each with the best of what the candidates came to."""
-    with full_precision(problems[0].y):
-        return _solve(problems, chosen, generator, callback, time_limit)
-
-
-def _solve(
-    problems: Sequence[Problem],
-    chosen: Solver[Any] | Portfolio,
-    generator: np.random.Generator,
-    callback: Callback | None,
-    time_limit: float | None,
-) -> list[Recovery]:
     ends = None if time_limit is None else time.perf_counter() + time_limit
     search = _Search(chosen, generator, callback, ends)
-    return [
-        replace(_best(tried), attempts=tuple(map(_attempt, tried)))
-        for tried in search.attempts(problems)
-    ]
+    with full_precision(problems[0].y):
+        attempts = search.attempts(problems)
+    return [replace(_best(tried), attempts=tuple(map(_attempt, tried))) for tried in attempts]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import math
 from robustrank.backend import Array, frobenius_norm, lower_median, namespace
 from robustrank.problem import Problem
 from robustrank.result import Certificate, Status
-from robustrank.theory import half_normal_quantile
 from robustrank.trust import trusted
 
 # Residuals below this share of a typical measurement count as none. First-order solvers stop well
@@ -51,7 +50,7 @@ def _noise_level(problem: Problem, residual: Array, believed: int) -> float:
     if left_over <= 0:
         return math.inf
     deviation = float(frobenius_norm(residual)) / math.sqrt(left_over)
-    return deviation * half_normal_quantile(0.5) / float(problem.scale)
+    return deviation / float(problem.typical_deviation)
 
 
 def explained(problem: Problem, residual: Array) -> Array:

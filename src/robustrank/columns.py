@@ -7,7 +7,7 @@ import math
 from robustrank.backend import as_generator, frobenius_norm, namespace
 from robustrank.problem import Problem
 from robustrank.result import Recovery
-from robustrank.theory import half_normal_quantile
+from robustrank.trust import trusted
 
 # A fit's surplus columns, made of noise, have singular values of up to twice its edge.
 _CLEAR_OF_NOISE = 3.0
@@ -20,7 +20,7 @@ def may_be_too_many(problem: Problem, recovery: Recovery) -> bool:
     if recovery.rank == 1:
         return False
     seen = recovery.certificate
-    deviation = seen.prediction_error * problem.scale / half_normal_quantile(0.5)
+    deviation = seen.prediction_error * problem.typical_deviation
     edge = _edge_of_noise(problem, deviation, seen.believed)
     return bool(recovery.singular_values()[-1] < _CLEAR_OF_NOISE * edge)
 
@@ -31,9 +31,9 @@ def may_be_too_few(problem: Problem, recovery: Recovery) -> bool:
     So it is where it has a singular value above the edge of noise, or where even one that accounts
     for all of it would not stand out.
     """
-    xp, count = namespace(recovery.residual), recovery.certificate.believed
-    nothing = xp.zeros_like(recovery.residual)
-    believed = xp.where(recovery.outliers, nothing, recovery.residual) / problem.units.measurement
+    residual, count = recovery.residual, recovery.certificate.believed
+    weights = namespace(residual).astype(~recovery.outliers, residual.dtype)
+    believed = trusted(residual, weights) / problem.units.measurement
     normalised = problem.normalised()
     _, values, _ = normalised.operator.leading_svd(believed / count, 1, as_generator(0))
     deviation = float(frobenius_norm(believed)) / math.sqrt(count)

@@ -24,7 +24,7 @@ from robustrank.backend import (
     to_numpy,
 )
 from robustrank.operators import Operator, ScaledOperator, StackedOperator, can_be_stacked
-from robustrank.theory import degrees_of_freedom
+from robustrank.theory import degrees_of_freedom, half_normal_quantile
 
 
 class UndersampledWarning(UserWarning):
@@ -52,6 +52,11 @@ class Problem:
     def scale(self) -> Array:
         """The size of a typical measurement: the lower median of |y|. A plain float."""
         return float(lower_median(namespace(self.y).abs(self.y)))
+
+    @property
+    def typical_deviation(self) -> Array:
+        """The standard deviation of measurements of that size, were they normal."""
+        return self.scale / half_normal_quantile(0.5)
 
     @property
     def degrees_of_freedom(self) -> int:

@@ -10,7 +10,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from robustrank.experiments.definition import DEFAULT, PAPER, SUCCESS, VANILLA, Cell, Experiment
+from robustrank.experiments.definition import (
+    DEFAULT,
+    PAPER,
+    SUCCESS,
+    VANILLA,
+    Cell,
+    Experiment,
+    Method,
+)
 from robustrank.experiments.rows import Row, Table
 from robustrank.experiments.statistics import (
     crossing,
@@ -207,8 +215,13 @@ def _unreliable(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     return seen, _said(min(errors) > 0.1)
 
 
+def _with_bounds(experiment: Experiment, method: Method) -> list[Method]:
+    """The forms of a method that are given more than the rank."""
+    return [m for m in experiment.methods if m.extra_rank and m.solver == method.solver]
+
+
 def _stable(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
-    bounds = [m for m in experiment.methods if m.extra_rank and m.name.startswith(PAPER.name)]
+    bounds = _with_bounds(experiment, PAPER)
     cell = experiment.cells[0]
     freedoms = {m: replace(cell, rank=cell.rank + m.extra_rank).degrees_of_freedom for m in bounds}
     ratios = {
@@ -227,7 +240,7 @@ def _default_with_noise(experiment: Experiment, table: Table) -> tuple[str, Verd
 
 
 def _default_with_bound(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
-    (bound,) = (m for m in experiment.methods if m.extra_rank and m.solver == DEFAULT.solver)
+    (bound,) = _with_bounds(experiment, DEFAULT)
     ratio, low, high = _ratio(experiment, table, bound.name, DEFAULT.name)
     seen = (
         f"error over that with the true rank, rank + {bound.extra_rank}, at every m: "
