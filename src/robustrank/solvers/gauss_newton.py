@@ -42,7 +42,8 @@ _LARGE_NOISE = 0.2  # a misfit above this is not taken for noise
 # Without noise so many steps are enough. With it, weights that follow the median would in the end
 # believe only what the answer happens to meet.
 _CONVERGING_STEPS = 5
-# After so many it is final which measurements are believed: some may stand at the edge for ever.
+# After so many it is final which measurements are believed, once the steps are within the error
+# that noise leaves: some may stand at the edge for ever.
 _SETTLING_STEPS = 8
 
 
@@ -127,13 +128,26 @@ class GaussNewton(Solver[GaussNewtonState]):
         inverse = 1 / xp.where(root > 0, root, xp.ones_like(root))
         return Point(diagonal_times(U0, inverse), root**2, diagonal_times(V0, inverse))
 
-    def begin(self, problem: Problem, point: Point, error: Array | float) -> GaussNewtonState:
+    def begin(
+        self,
+        problem: Problem,
+        point: Point,
+        error: Array | float,
+        phase: int = Phase.SEARCHING,
+    ) -> GaussNewtonState:
         """The state before the first step from a point whose measurements are off by ``error``."""
         xp = namespace(problem.y)
         width = xp.asarray(self.width * error, **like(problem.y))
-        phase = xp.zeros(width.shape, **like(width) | {"dtype": xp.int32})
+        zero = xp.zeros(width.shape, **like(width) | {"dtype": xp.int32})
         return self._observe(
-            problem, point, width, 0, xp.ones_like(width), phase, phase, xp.ones_like(problem.y)
+            problem,
+            point,
+            width,
+            0,
+            xp.ones_like(width),
+            zero + phase,
+            zero,
+            xp.ones_like(problem.y),
         )
 
     def step(self, problem: Problem, state: GaussNewtonState) -> GaussNewtonState:
@@ -177,9 +191,8 @@ class GaussNewton(Solver[GaussNewtonState]):
         xp = namespace(state.phase)
         searching, converging = state.phase == Phase.SEARCHING, state.phase == Phase.CONVERGING
         found = searching & (misfit < _SMALL_MISFIT)
-        # The error of the answer, if it is noise that leaves this misfit.
         leverage = mean_leverage(state.weights, freedom)
-        error = misfit / (1 - leverage) * xp.sqrt(leverage)
+        error = _left_by_noise(misfit / (1 - leverage), leverage)
         late = state.iteration >= self.settle_from
         only_noise = late & (misfit < _LARGE_NOISE) & (change < _SMALL_STEP * error)
         stopped = searching & (only_noise | (change < _SMALL_CHANGE))
@@ -209,10 +222,12 @@ class GaussNewton(Solver[GaussNewtonState]):
         width = xp.minimum(width, self.width_medians * median)
         least = float(xp.finfo(residual.dtype).smallest_normal)
         soft = SoftTruncation(xp.clip(width, min=least), self.power, self.cut)
-        fair = left_out(magnitudes, fitted_with, problem.degrees_of_freedom)
+        freedom = problem.degrees_of_freedom
+        fair = left_out(magnitudes, fitted_with, freedom)
         typical = median_among(fair, fitted_with > 0)
         settling = phase == Phase.SETTLING
-        final = settling & (iteration >= since + _SETTLING_STEPS)
+        error = _left_by_noise(typical / problem.scale, mean_leverage(fitted_with, freedom))
+        final = settling & (iteration >= since + _SETTLING_STEPS) & (change < error)
         hard = xp.where(final[..., None], fitted_with, self.trust.weights(fair, typical))
         weights = xp.where(settling[..., None], hard, soft.weights(magnitudes, median))
         return GaussNewtonState(
@@ -230,3 +245,8 @@ class GaussNewton(Solver[GaussNewtonState]):
             phase,
             since,
         )
+
+
+def _left_by_noise(misfit: Array, leverage: Array) -> Array:
+    """The error of an answer, if it is noise that leaves this misfit of what was left out."""
+    return misfit * namespace(misfit).sqrt(leverage)

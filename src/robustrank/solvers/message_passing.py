@@ -20,7 +20,7 @@ from robustrank.backend import (
 from robustrank.determination import Linearised
 from robustrank.problem import Problem
 from robustrank.solvers.base import MovedState, Solver, State
-from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
+from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState, Phase
 from robustrank.solvers.lanes import choose
 from robustrank.solvers.mixture import Belief, Mixture
 from robustrank.solvers.retraction import Point
@@ -70,6 +70,7 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
     near: float = 0.25  # hand over when the error is below this share of the estimate
     patience: int = 50  # or when this many steps did not lower it
     max_steps: int = 200  # or after this many
+    searches: bool = True  # Gauss–Newton, from there; otherwise it takes what is left for noise
     finish: GaussNewton = field(default_factory=GaussNewton)
     max_iterations: int = 281
     check_every: int = 1
@@ -166,7 +167,8 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
             first = self.finish.first_point(problem, as_generator(0), problem.rank)
             point = choose(found, point, first)
             error = xp.where(found, error, problem.scale)
-        return self.finish.begin(problem, point, error)
+        phase = Phase.SEARCHING if self.searches else Phase.SETTLING
+        return self.finish.begin(problem, point, error, phase)
 
     def is_over(self, problem: Problem, state: MessageState) -> Array:
         """Whether no more messages are to be exchanged."""

@@ -48,6 +48,9 @@ PATIENT = GaussNewton(
     max_iterations=200,
     name="Gauss–Newton, patient",
 )
+# Hardly more measurements than degrees of freedom, and noise: a search would in the end believe
+# only what it happens to meet.
+NOISY = MessagePassing(near=0.1, searches=False, name="message passing, noisy")
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Portfolio:
     given, all are tried at that one. The common case costs one candidate and nothing more.
     """
 
-    solvers: tuple[Solver[Any], ...] = (SOFT, SEARCH, MESSAGES, STRICT, PATIENT)
+    solvers: tuple[Solver[Any], ...] = (SOFT, SEARCH, MESSAGES, STRICT, PATIENT, NOISY)
 
     def __post_init__(self) -> None:
         if not self.solvers or isinstance(self.solvers[0], RankSearch):
