@@ -14,7 +14,14 @@ import numpy as np
 import pytest
 
 from robustrank.experiments import NAMES, Cell, Experiment, Table, experiment, load, run
-from robustrank.experiments.claims import Verdict, claims, red_line, slope_of, transition
+from robustrank.experiments.claims import (
+    Verdict,
+    claims,
+    red_line,
+    slope_of,
+    transition,
+    transition_by_size,
+)
 from robustrank.experiments.rows import encode
 from robustrank.experiments.statistics import Rate, crossing, fit_line, ratio_with_interval
 from robustrank.report.canvas import write_image
@@ -130,6 +137,41 @@ def test_claims_of_the_second_figure() -> None:
 def test_claims_of_the_third_figure(letter: str) -> None:
     assert verdicts(f"fig3{letter}", lambda _, m: 9.0 if "vanilla" in m.name else 0.01) == [GOOD]
     assert verdicts(f"fig3{letter}", lambda *_: 0.01) == [BAD]
+
+
+@pytest.mark.parametrize("name", ["zoo", "kappa"])
+def test_claims_that_the_default_contains_the_papers_method(name: str) -> None:
+    assert verdicts(name, lambda _, m: 1e-9 if m.name == "default" else 0.5) == [Verdict.BEYOND]
+    assert verdicts(name, lambda _, m: 0.5 if m.name == "default" else 1e-9) == [BAD]
+
+
+def needs(ours: float, theirs: float) -> Any:
+    def error(cell: Cell, method: Any) -> float:
+        clean = (1 - cell.outliers) * cell.measurements / cell.degrees_of_freedom
+        return 1e-9 if clean > (ours if method.name == "default" else theirs) else 0.5
+
+    return error
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "verdict"),
+    [
+        (1.1, 1.4, Verdict.BEYOND),
+        (1.4, 1.1, BAD),
+        (0.0, 1.1, Verdict.BEYOND),  # enough at once
+        (9.9, 1.1, BAD),  # never enough
+        (1.1, 9.9, Verdict.BEYOND),
+    ],
+)
+def test_claims_of_the_sizes(ours: float, theirs: float, verdict: Verdict) -> None:
+    assert verdicts("sizes", needs(ours, theirs)) == [verdict]
+
+
+def test_where_half_succeed_by_size() -> None:
+    one = experiment("sizes")
+    found = transition_by_size(one, made_up(one, needs(1.1, 1.4)), "default", 0.2)
+    assert [*found] == [20, 40, 80, 160]
+    assert all(1.05 < where < 1.16 for where in found.values())
 
 
 def test_methods_on_different_data_are_told_of() -> None:

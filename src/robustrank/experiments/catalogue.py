@@ -82,7 +82,7 @@ def _fig3(letter: str, share: float) -> Callable[[bool], Experiment]:
 
 def zoo(quick: bool = False) -> Experiment:
     """Success for every kind of outlier."""
-    shape, rank, m = (_SMALL, 2, 420) if quick else ((150, 120), 5, 2700)
+    shape, rank, m = (_SMALL, 2, 420) if quick else ((150, 120), 3, 1620)
     shares = (0.1, 0.2, 0.3) if quick else (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
     cells = tuple(Cell(m, rank, s, model, shape=shape) for model in OUTLIER_MODELS for s in shares)
     title = "success over the kind and the share of outliers"
@@ -110,7 +110,7 @@ def sizes(quick: bool = False) -> Experiment:
         for s in (0.0, 0.2)
         for ratio in ratios
     )
-    title = "success over clean measurements for each degree of freedom"
+    title = "what half of the trials need, against the size"
     return Experiment("sizes", title, cells, (PAPER, DEFAULT), trials, figure="sizes")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import matplotlib
@@ -12,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from robustrank.experiments import DEFAULT, PAPER, Cell, Experiment, Table
-from robustrank.experiments.claims import red_line, transition
+from robustrank.experiments.claims import red_line, transition, transition_by_size
 from robustrank.experiments.rows import Row, key_of
 from robustrank.experiments.statistics import rate
 from robustrank.report.canvas import DASHES, SERIES, Key, Sketch, decades, line_style
@@ -183,6 +182,19 @@ def _keys(labels: Sequence[str]) -> tuple[Key, ...]:
     )
 
 
+def _family_keys(experiment: Experiment, names: Sequence[str]) -> tuple[Key, ...]:
+    """A colour for each solver, and dashes that tell its forms apart."""
+    methods = [method for method in experiment.methods if method.name in names]
+    solvers = list(dict.fromkeys(method.solver for method in experiment.methods))
+    keys, forms = [], dict.fromkeys(solvers, 0)
+    for method in methods:
+        family = solvers.index(method.solver)
+        dash = DASHES[(family + forms[method.solver]) % len(DASHES)]
+        keys.append(Key(method.name, SERIES[family], "line", dash))
+        forms[method.solver] += 1
+    return tuple(keys)
+
+
 def _draw_logs(axes: Axes, key: Key, x: Any, y: Any, **style: Any) -> None:
     """A curve of positive numbers as logarithms, which ``decades`` labels."""
     x, y = np.asarray(x, float), np.asarray(y, float)
@@ -192,7 +204,7 @@ def _draw_logs(axes: Axes, key: Key, x: Any, y: Any, **style: Any) -> None:
 
 
 def _errors(experiment: Experiment, table: Table, methods: Sequence[str]) -> Sketch:
-    keys = _keys(methods)
+    keys = _family_keys(experiment, methods)
 
     def paint(axes: Axes) -> None:
         for key, method in zip(keys, methods, strict=True):
@@ -291,17 +303,35 @@ def _over_condition(experiment: Experiment, table: Table, methods: Sequence[str]
 
 
 def _over_sizes(experiment: Experiment, table: Table, methods: Sequence[str]) -> Sketch:
-    """The default alone: one curve for every size and share of outliers."""
-    method = DEFAULT.name if DEFAULT.name in methods else methods[0]
-    curves = []
-    for shape, share in dict.fromkeys((cell.shape, cell.outliers) for cell in experiment.cells):
-        cells = [c for c in experiment.cells if (c.shape, c.outliers) == (shape, share)]
-        points = [
-            ((1 - share) * cell.measurements / cell.degrees_of_freedom, cell) for cell in cells
-        ]
-        curves.append((f"{shape[0]} × {shape[1]}, {share:.0%} outliers", method, points))
-    sketch = _rates(experiment, table, curves, "clean measurements for each degree of freedom")
-    return replace(sketch, title=f"{_who(method)}: {sketch.title}")
+    """Where half succeed, against the size: a curve for every method and share of outliers."""
+    shares = sorted({cell.outliers for cell in experiment.cells})
+    curves = [(method, share) for method in methods for share in shares]
+    keys = tuple(
+        Key(
+            f"{_who(method)}, {share:.0%} outliers",
+            SERIES[methods.index(method)],
+            "line",
+            DASHES[shares.index(share)],
+        )
+        for method, share in curves
+    )
+
+    def paint(axes: Axes) -> None:
+        for key, (method, share) in zip(keys, curves, strict=True):
+            half = transition_by_size(experiment, table, method, share)
+            drawn = {"color": key.colour, "marker": "o", "linestyle": line_style(key)}
+            axes.plot([*half], [*half.values()], markersize=3, **drawn)
+        axes.set_xscale("log")
+        sizes = sorted({cell.shape[0] for cell in experiment.cells})
+        axes.set_xticks(sizes, map(str, sizes))
+        axes.minorticks_off()
+        axes.set_ylim(bottom=1.0)
+        axes.grid(visible=True, axis="y")
+        axes.set_xlabel("n, of an n × n matrix")
+        axes.set_ylabel("clean measurements\nfor each degree of freedom")
+
+    caption = "Where half of the trials succeed; one is the least that any method can do with."
+    return Sketch(experiment.title, caption, experiment.name, experiment.title, _SIZE, paint, keys)
 
 
 _LINES = {"errors": _errors, "condition": _over_condition, "sizes": _over_sizes}
