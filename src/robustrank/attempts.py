@@ -152,8 +152,8 @@ def _without_false_claim(problem: Problem, recovery: Recovery) -> Recovery:
 def _best(attempts: list[Recovery]) -> Recovery:
     """The answer that is best founded: recovered, or settled and the better at predicting.
 
-    Without one, that which is least likely by chance. Where the callback stopped it, what it
-    stopped.
+    Without one, that with the most evidence, or which explains most if there is none. Where the
+    callback stopped it, what it stopped.
     """
     last = attempts[-1]
     if last.status is Status.STOPPED:
@@ -170,7 +170,8 @@ def _standing(recovery: Recovery) -> tuple[float, ...]:
         return (2.0,)
     if recovery.status is Status.SETTLED:
         return (1.0, -seen.prediction_error)
-    return (0.0, seen.evidence, seen.explained, -seen.misfit)
+    # Less than none is none: no answer at all has less than that.
+    return (0.0, max(seen.evidence, 0.0), seen.explained, -seen.misfit)
 
 
 def _attempt(recovery: Recovery) -> Attempt:

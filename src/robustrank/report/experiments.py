@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter
 
 from robustrank.experiments import DEFAULT, PAPER, Cell, Experiment, Table
 from robustrank.experiments.claims import red_line, transition, transition_by_size
@@ -184,15 +184,15 @@ def _keys(labels: Sequence[str]) -> tuple[Key, ...]:
 
 def _family_keys(experiment: Experiment, names: Sequence[str]) -> tuple[Key, ...]:
     """A colour for each solver, and dashes that tell its forms apart."""
-    methods = [method for method in experiment.methods if method.name in names]
-    solvers = list(dict.fromkeys(method.solver for method in experiment.methods))
-    keys, forms = [], dict.fromkeys(solvers, 0)
-    for method in methods:
-        family = solvers.index(method.solver)
-        dash = DASHES[(family + forms[method.solver]) % len(DASHES)]
-        keys.append(Key(method.name, SERIES[family], "line", dash))
-        forms[method.solver] += 1
-    return tuple(keys)
+    families: dict[Any, list[str]] = {}
+    for method in experiment.methods:
+        families.setdefault(method.solver, []).append(method.name)
+    keys = {
+        name: Key(name, colour, "line", dash)
+        for colour, family in zip(SERIES, families.values(), strict=False)
+        for dash, name in zip(DASHES, family, strict=False)
+    }
+    return tuple(keys[name] for name in names)
 
 
 def _draw_logs(axes: Axes, key: Key, x: Any, y: Any, **style: Any) -> None:
@@ -207,13 +207,15 @@ def _errors(experiment: Experiment, table: Table, methods: Sequence[str]) -> Ske
     keys = _family_keys(experiment, methods)
 
     def paint(axes: Axes) -> None:
-        for key, method in zip(keys, methods, strict=True):
+        widths = np.linspace(3.5, 1.0, len(keys))  # what lies below is wider, and can be seen
+        for key, method, width in zip(keys, methods, widths, strict=True):
             points = []
             for cell in experiment.cells:
                 errors = [row["error"] for row in table.of(cell.key, method)]
                 if errors:
                     points.append((cell.measurements, float(np.mean(errors))))
-            _draw_logs(axes, key, *zip(*points, strict=True), marker="o", markersize=3)
+            style = {"marker": "o", "markersize": 2 + width / 2, "linewidth": width}
+            _draw_logs(axes, key, *zip(*points, strict=True), **style)
         decades(axes.yaxis, *axes.get_ylim())
         axes.grid(visible=True, axis="y")
         axes.xaxis.set_major_formatter(_THOUSANDS)
@@ -264,42 +266,27 @@ def _along(row: Row, table: Table, what: str) -> list[float]:
     return reads
 
 
-def _rates(
-    experiment: Experiment,
-    table: Table,
-    curves: Sequence[tuple[str, str, list[tuple[float, Cell]]]],
-    label: str,
-    logs: bool = False,
-) -> Sketch:
-    """Success rates with their intervals along a number."""
-    keys = _keys([name for name, _, _ in curves])
+def _over_condition(experiment: Experiment, table: Table, methods: Sequence[str]) -> Sketch:
+    """Success rates with their intervals."""
+    keys = _keys([_who(method) for method in methods])
+    numbers = [float(cell.condition_number or 1) for cell in experiment.cells]
 
     def paint(axes: Axes) -> None:
-        for key, (_, method, points) in zip(keys, curves, strict=True):
-            rates = [rate(table, cell, method) for _, cell in points]
-            x = [place for place, _ in points]
+        for key, method in zip(keys, methods, strict=True):
+            rates = [rate(table, cell, method) for cell in experiment.cells]
             drawn = {"color": key.colour, "marker": "o", "linestyle": line_style(key)}
-            axes.plot(x, [r.value for r in rates], markersize=3, **drawn)
+            axes.plot(numbers, [r.value for r in rates], markersize=3, **drawn)
             low, high = zip(*(r.interval for r in rates), strict=True)
-            axes.fill_between(x, low, high, color=key.colour, alpha=0.12, linewidth=0)
-        if logs:
-            axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(_THOUSANDS)
-        else:
-            axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
+            axes.fill_between(numbers, low, high, color=key.colour, alpha=0.12, linewidth=0)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(_THOUSANDS)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
         axes.grid(visible=True, axis="y")
-        axes.set_xlabel(label)
+        axes.set_xlabel("condition number")
         axes.set_ylabel("recovered to 1e-6")
 
     caption = "The bands are 95 % Wilson intervals."
     return Sketch(experiment.title, caption, experiment.name, experiment.title, _SIZE, paint, keys)
-
-
-def _over_condition(experiment: Experiment, table: Table, methods: Sequence[str]) -> Sketch:
-    points = [(float(cell.condition_number or 1), cell) for cell in experiment.cells]
-    curves = [(_who(method), method, points) for method in methods]
-    return _rates(experiment, table, curves, "condition number", logs=True)
 
 
 def _over_sizes(experiment: Experiment, table: Table, methods: Sequence[str]) -> Sketch:

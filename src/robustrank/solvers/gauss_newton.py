@@ -43,7 +43,7 @@ _LARGE_NOISE = 0.2  # a misfit above this is not taken for noise
 # believe only what the answer happens to meet.
 _CONVERGING_STEPS = 5
 # After so many it is final which measurements are believed, once the steps are within the error
-# that noise leaves: some may stand at the edge for ever.
+# that noise leaves or are what one or two at the edge make of them: some stand there for ever.
 _SETTLING_STEPS = 8
 
 
@@ -133,7 +133,7 @@ class GaussNewton(Solver[GaussNewtonState]):
         problem: Problem,
         point: Point,
         error: Array | float,
-        phase: int = Phase.SEARCHING,
+        phase: Array | int = Phase.SEARCHING,
     ) -> GaussNewtonState:
         """The state before the first step from a point whose measurements are off by ``error``."""
         xp = namespace(problem.y)
@@ -226,8 +226,11 @@ class GaussNewton(Solver[GaussNewtonState]):
         fair = left_out(magnitudes, fitted_with, freedom)
         typical = median_among(fair, fitted_with > 0)
         settling = phase == Phase.SETTLING
-        error = _left_by_noise(typical / problem.scale, mean_leverage(fitted_with, freedom))
-        final = settling & (iteration >= since + _SETTLING_STEPS) & (change < error)
+        leverage = mean_leverage(fitted_with, freedom)
+        error = _left_by_noise(typical / problem.scale, leverage)
+        at_the_edge = 2 * self.alpha_h * xp.sqrt(leverage / freedom)  # of that error
+        near = change < error * xp.clip(at_the_edge, min=1.0)
+        final = settling & (iteration >= since + _SETTLING_STEPS) & near
         hard = xp.where(final[..., None], fitted_with, self.trust.weights(fair, typical))
         weights = xp.where(settling[..., None], hard, soft.weights(magnitudes, median))
         return GaussNewtonState(

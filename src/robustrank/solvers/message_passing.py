@@ -70,7 +70,7 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
     near: float = 0.25  # hand over when the error is below this share of the estimate
     patience: int = 50  # or when this many steps did not lower it
     max_steps: int = 200  # or after this many
-    searches: bool = True  # Gauss–Newton, from there; otherwise it takes what is left for noise
+    settles_at_once: bool = False  # if it is so near: what is left is then taken for noise
     finish: GaussNewton = field(default_factory=GaussNewton)
     max_iterations: int = 281
     check_every: int = 1
@@ -167,7 +167,8 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
             first = self.finish.first_point(problem, as_generator(0), problem.rank)
             point = choose(found, point, first)
             error = xp.where(found, error, problem.scale)
-        phase = Phase.SEARCHING if self.searches else Phase.SETTLING
+        settles = self.is_within(self.near, problem, best) & self.settles_at_once
+        phase = xp.where(settles, Phase.SETTLING, xp.zeros_like(best.iteration) + Phase.SEARCHING)
         return self.finish.begin(problem, point, error, phase)
 
     def is_over(self, problem: Problem, state: MessageState) -> Array:

@@ -50,7 +50,12 @@ PATIENT = GaussNewton(
 )
 # Hardly more measurements than degrees of freedom, and noise: a search would in the end believe
 # only what it happens to meet.
-NOISY = MessagePassing(near=0.1, searches=False, name="message passing, noisy")
+NOISY = MessagePassing(
+    near=0.1,
+    settles_at_once=True,
+    finish=GaussNewton(max_iterations=30),
+    name="message passing, noisy",
+)
 
 
 @dataclass(frozen=True)
