@@ -259,7 +259,7 @@ def test_with_noise_nothing_right_is_left_out(m: int, noise: float, seed: int) -
     assert result.solver == "Gauss–Newton"  # the first candidate
 
 
-@pytest.mark.parametrize("seed", [1, 5, 12])
+@pytest.mark.parametrize("seed", [1, 5, 7])
 def test_with_noise_at_the_very_limit_the_best_answer_is_given(seed: int) -> None:
     """350 right measurements for 315 unknowns cannot prove it, and wrong answers fit better."""
     planted = plant(60, 48, 3, 370, outliers=0.05, noise=0.05, rng=seed)
@@ -361,15 +361,17 @@ def test_a_measurement_that_goes_in_and_out_for_ever_does_not_keep_it_from_settl
     assert rr.recover(planted.A, planted.y, 1).attempts[0].iterations < 25
 
 
-@pytest.mark.parametrize("near", [1e-9, 0.1])
-def test_only_what_is_near_is_settled_at_once(near: float) -> None:
-    planted = plant(30, 24, 2, 450, outliers=0.1, noise=0.05, rng=5)
+@pytest.mark.parametrize(
+    ("noise", "phase"), [(0.05, Phase.SETTLING), (1.0, Phase.SETTLING), (9.0, Phase.SEARCHING)]
+)
+def test_only_what_is_not_lost_is_settled_at_once(noise: float, phase: int) -> None:
+    planted = plant(30, 24, 2, 450, outliers=0.1, noise=noise, rng=5)
     problem = rr.Problem(as_operator(planted.A), planted.y, 2).normalised()
-    solver = rr.MessagePassing(near=near, settles_at_once=True)
+    solver = rr.MessagePassing(near=0.1, settles_at_once=True)
     state: Any = solver.start(problem, np.random.default_rng(0))
     while not isinstance(state, GaussNewtonState):
         state = solver.step(problem, state)
-    assert int(state.phase) == (Phase.SETTLING if near == 0.1 else Phase.SEARCHING)
+    assert int(state.phase) == phase
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

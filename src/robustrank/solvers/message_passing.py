@@ -30,6 +30,7 @@ from robustrank.trust import TrustRule
 _LEAST_PRECISION = 0.05
 _LEARNING_STEPS = 5
 _STALLED = 1e-3
+_LOST = 0.5  # an error above this share of the estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,7 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
     near: float = 0.25  # hand over when the error is below this share of the estimate
     patience: int = 50  # or when this many steps did not lower it
     max_steps: int = 200  # or after this many
-    settles_at_once: bool = False  # if it is so near: what is left is then taken for noise
+    settles_at_once: bool = False  # if it is not lost: what is left is then taken for noise
     finish: GaussNewton = field(default_factory=GaussNewton)
     max_iterations: int = 281
     check_every: int = 1
@@ -167,7 +168,7 @@ class MessagePassing(Solver[MessageState | GaussNewtonState]):
             first = self.finish.first_point(problem, as_generator(0), problem.rank)
             point = choose(found, point, first)
             error = xp.where(found, error, problem.scale)
-        settles = self.is_within(self.near, problem, best) & self.settles_at_once
+        settles = self.is_within(_LOST, problem, best) & self.settles_at_once
         phase = xp.where(settles, Phase.SETTLING, xp.zeros_like(best.iteration) + Phase.SEARCHING)
         return self.finish.begin(problem, point, error, phase)
 
