@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
@@ -118,8 +118,8 @@ def transition(experiment: Experiment, table: Table, method: str) -> dict[int, f
     found = {}
     for rank in sorted({cell.rank for cell in experiment.cells}):
         cells = [cell for cell in experiment.cells if cell.rank == rank]
-        rates = [rate(table, cell, method).value for cell in cells]
-        if (where := crossing([cell.measurements for cell in cells], rates, 0.5)) is not None:
+        places = [cell.measurements for cell in cells]
+        if (where := _half_succeed(table, cells, places, method)) is not None:
             found[rank] = where
     return found
 
@@ -134,12 +134,19 @@ def transition_by_size(
     found = {}
     for shape in sorted({cell.shape for cell in experiment.cells}):
         cells = [c for c in experiment.cells if (c.shape, c.outliers) == (shape, share)]
-        rates = [rate(table, cell, method).value for cell in cells]
         ratios = [(1 - share) * cell.measurements / cell.degrees_of_freedom for cell in cells]
-        where = crossing(ratios, rates, 0.5)
-        beyond = ratios[0] if rates[0] >= 0.5 else math.inf
-        found[shape[0]] = beyond if where is None else where
+        where = _half_succeed(table, cells, ratios, method)
+        if where is None:
+            where = ratios[0] if rate(table, cells[0], method).value >= 0.5 else math.inf
+        found[shape[0]] = where
     return found
+
+
+def _half_succeed(
+    table: Table, cells: Sequence[Cell], places: Sequence[float], method: str
+) -> float | None:
+    """Where along settings, each at its place, half of the trials succeed."""
+    return crossing(places, [rate(table, cell, method).value for cell in cells], 0.5)
 
 
 def _linear(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
