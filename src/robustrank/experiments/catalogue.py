@@ -85,7 +85,7 @@ def zoo(quick: bool = False) -> Experiment:
     shape, rank, m = (_SMALL, 2, 420) if quick else ((150, 120), 3, 1620)
     shares = (0.1, 0.2, 0.3) if quick else (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
     cells = tuple(Cell(m, rank, s, model, shape=shape) for model in OUTLIER_MODELS for s in shares)
-    title = "success over the kind and the share of outliers"
+    title = "success by kind and share of outliers"
     return Experiment("zoo", title, cells, (PAPER, DEFAULT), 5 if quick else 10, figure="kinds")
 
 

@@ -102,7 +102,7 @@ def write_image(path: PathLike, sketches: Sequence[Sketch]) -> None:
         for place, sketch in enumerate(sketches, start=1):
             axes = figure.add_subplot(1, len(sketches), place)
             sketch.paint(axes)
-            axes.set_title("\n".join(textwrap.wrap(sketch.title, 48)), fontsize=9)
+            axes.set_title("\n".join(textwrap.wrap(sketch.title, 58)), fontsize=9)
             if sketch.keys:
                 marks = [_sample(key) for key in sketch.keys]
                 axes.legend(
@@ -126,15 +126,15 @@ def _house_style(more: Mapping[Any, Any] | None = None) -> Iterator[None]:
 
 
 def _sample(key: Key) -> Line2D:
-    """A line or a dot for a legend."""
-    dot = key.mark in ("dot", "ring")
+    """A line, a dot or a square for a legend."""
+    marker = {"dot": "o", "ring": "o", "bar": "s"}.get(key.mark, "")
     return Line2D(
         [],
         [],
         color=key.colour,
         label=key.label,
-        marker="o" if dot else "",
-        linestyle="none" if dot else line_style(key),
+        marker=marker,
+        linestyle="none" if marker else line_style(key),
     )
 
 

@@ -19,6 +19,7 @@ from robustrank.report.canvas import DASHES, SERIES, Key, Sketch, decades, line_
 _LIMIT = "#c53030"
 _HALF = SERIES[1]
 _SUCCESS = "Blues"
+_ALWAYS = "#08306b"  # its dark end
 _UNKNOWN = "#c9d1d8"
 _SIZE = (4.5, 3.2)
 _THOUSANDS = FuncFormatter(lambda value, _: f"{value:,.0f}")
@@ -54,7 +55,7 @@ def _plane(
     lines: Sequence[Any],
     place: Callable[[Cell], tuple[Any, Any]],
     finish: Callable[[Axes], None],
-    keys: tuple[Key, ...] = (),
+    keys: tuple[Key, ...],
 ) -> Sketch:
     """Success rates of one method; the setting of a cell is its column and its line."""
     shades = np.full((len(lines), len(columns)), np.nan)
@@ -98,10 +99,9 @@ def _who(method: str) -> str:
     return {PAPER.name: "The paper's method", DEFAULT.name: "The default"}.get(method, method)
 
 
-_LINE_KEYS = (
-    Key("r = (1 − s) m / (n1 + n2), the paper's red line", _LIMIT, "line"),
-    Key("half of the trials succeed", _HALF, "dot"),
-)
+_SHADE_KEY = Key("all of the trials succeed; white: none", _ALWAYS, "bar")
+_LIMIT_KEY = Key("r = (1 − s) m / (n1 + n2), the paper's red line", _LIMIT, "line")
+_HALF_KEY = Key("half of the trials succeed", _HALF, "dot")
 
 
 def _over_measurements(experiment: Experiment, table: Table, method: str) -> Sketch:
@@ -129,7 +129,8 @@ def _over_measurements(experiment: Experiment, table: Table, method: str) -> Ske
     def place(cell: Cell) -> tuple[int, int]:
         return cell.measurements, cell.rank
 
-    return _plane(experiment, table, method, counts, ranks, place, finish, _LINE_KEYS)
+    keys = (_SHADE_KEY, _LIMIT_KEY, _HALF_KEY)
+    return _plane(experiment, table, method, counts, ranks, place, finish, keys)
 
 
 def _over_shares(experiment: Experiment, table: Table, method: str) -> Sketch:
@@ -150,7 +151,8 @@ def _over_shares(experiment: Experiment, table: Table, method: str) -> Sketch:
     def place(cell: Cell) -> tuple[float, int]:
         return cell.outliers, cell.rank
 
-    return _plane(experiment, table, method, shares, ranks, place, finish, _LINE_KEYS[:1])
+    keys = (_SHADE_KEY, _LIMIT_KEY)
+    return _plane(experiment, table, method, shares, ranks, place, finish, keys)
 
 
 def _over_kinds(experiment: Experiment, table: Table, method: str) -> Sketch:
@@ -165,7 +167,7 @@ def _over_kinds(experiment: Experiment, table: Table, method: str) -> Sketch:
     def place(cell: Cell) -> tuple[float, str]:
         return cell.outliers, cell.model
 
-    return _plane(experiment, table, method, shares, kinds, place, finish)
+    return _plane(experiment, table, method, shares, kinds, place, finish, (_SHADE_KEY,))
 
 
 _PLANES = {"m and r": _over_measurements, "s and r": _over_shares, "kinds": _over_kinds}
@@ -227,19 +229,22 @@ def _errors(experiment: Experiment, table: Table, methods: Sequence[str]) -> Ske
 
 
 def _traces(experiment: Experiment, table: Table, methods: Sequence[str], what: str) -> Sketch:
-    """Error against iterations, reads or seconds: every trial, the first one strong."""
+    """Error against iterations, reads or seconds: every trial, the middle one strong."""
     keys = _keys(methods)
 
     def paint(axes: Axes) -> None:
         for key, method in zip(keys, methods, strict=True):
-            for row in (row for row in table.rows if row["method"] == method):
-                if what == "seconds" and key_of(row) not in table.seconds:
-                    continue
-                first = row["trial"] == 0
-                style: dict[str, Any] = {"alpha": 1.0, "linewidth": 1.6}
-                style = style if first else {"alpha": 0.25, "linewidth": 0.8}
-                errors = [error for _, _, error in row["trace"]]
-                _draw_logs(axes, key, _along(row, table, what), errors, **style)
+            rows = [row for row in table.rows if row["method"] == method]
+            if what == "seconds":
+                rows = [row for row in rows if key_of(row) in table.seconds]
+            curves = [
+                (_along(row, table, what), [error for _, _, error in row["trace"]]) for row in rows
+            ]
+            curves.sort(key=lambda curve: curve[0][-1])
+            for k, (x, errors) in enumerate(curves):
+                middle = k == len(curves) // 2
+                style = {"alpha": 1.0 if middle else 0.25, "linewidth": 1.6 if middle else 0.8}
+                _draw_logs(axes, key, x, errors, **style)
         axes.set_xscale("log")
         decades(axes.yaxis, *axes.get_ylim())
         axes.grid(visible=True, axis="y")
@@ -248,8 +253,8 @@ def _traces(experiment: Experiment, table: Table, methods: Sequence[str], what: 
         axes.set_ylabel("error")
 
     caption = (
-        f"{experiment.trials} trials, the first drawn strong; the start is at ½ on an axis that "
-        "has no zero. With noise, no error can be zero."
+        f"{experiment.trials} trials, the middle one drawn strong; the start is at ½ on an axis "
+        "that has no zero. With noise, no error can be zero."
     )
     title = experiment.title.replace("iterations", what)
     name = f"{experiment.name}-{what.split()[0]}"
