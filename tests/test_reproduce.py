@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robustrank.experiments import NAMES, Cell, Experiment, Table, experiment, load, run
+from robustrank.experiments import NAMES, Cell, Experiment, Table, experiment, load, run, standing
 from robustrank.experiments.claims import (
     Verdict,
     claims,
     red_line,
     slope_of,
-    transition,
     transition_by_size,
 )
 from robustrank.experiments.rows import encode
@@ -122,6 +122,24 @@ def test_claims_of_the_first_figure() -> None:
     assert verdicts("fig1b", lambda _, m: 0.5 if m.name == "default" else 1e-9)[1] is BAD
 
 
+@pytest.mark.parametrize(
+    ("least", "slope", "seen", "verdict"),
+    [
+        (300, 285, "r = 1: at most +5.6%, r = 2: -7.6% ± 13%", Verdict.BEYOND),
+        (450, 285, "r = 1: at most +58.3%, r = 2: -7.6% ± 13%", BAD),
+        (300, 3400, "r = 1: more than +1061.1%, r = 2: more than +480.6%", BAD),
+    ],
+)
+def test_a_transition_beyond_the_grid_is_told_as_a_bound(
+    least: int, slope: float, seen: str, verdict: Verdict
+) -> None:
+    one = experiment("fig1a")
+    one = replace(one, cells=tuple(cell for cell in one.cells if cell.measurements >= least))
+    *_, told = claims({"fig1a": (one, made_up(one, above(slope)))})
+    assert f"this far from it: {seen}" in told.seen
+    assert told.verdict is verdict
+
+
 def test_claims_of_the_second_figure() -> None:
     def error(_: Cell, method: Any) -> float:
         outliers_hurt = method.name == "vanilla-GD"
@@ -195,13 +213,13 @@ def test_missing_trials_are_no_verdict() -> None:
 # What is in the repository.
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "results").glob("*.jsonl.gz")), ids=lambda p: p.name
-)
-def test_committed_rows_are_whole_and_belong_to_their_experiment(path: Path) -> None:
-    one = experiment(path.name.removesuffix(".jsonl.gz"))
+@pytest.mark.parametrize("name", NAMES)
+def test_committed_rows_are_whole_and_belong_to_their_experiment(name: str) -> None:
+    one = experiment(name)
     table = load(one, ROOT / "results")
     assert table.damage == []
+    now = standing(one, table)
+    assert (now.done, now.cells_done) == (now.total, now.cells)
     cells = {cell.key: cell for cell in one.cells}
     for row in table.rows:
         assert row["seed"] == cells[row["cell"]].seed(row["trial"])
@@ -209,12 +227,12 @@ def test_committed_rows_are_whole_and_belong_to_their_experiment(path: Path) -> 
         assert not (claimed and row["error"] >= 1e-6)
 
 
-def test_the_default_is_near_the_limit_for_every_rank() -> None:
-    one = experiment("fig1a")
-    half = transition(one, load(one, ROOT / "results"), "default")
-    cells = {cell.rank: cell for cell in one.cells}
-    assert len(half) >= 9
-    assert all(where < 1.1 * red_line(cells[rank]) for rank, where in half.items())
+def test_committed_rows_bear_out_what_the_documents_say() -> None:
+    every = [experiment(name) for name in NAMES]
+    told = claims({one.name: (one, load(one, ROOT / "results")) for one in every})
+    assert {claim.figure for claim in told} == set(NAMES)
+    held = (Verdict.REPRODUCED, Verdict.BEYOND, Verdict.TOLD)
+    assert [claim for claim in told if claim.verdict not in held] == []
 
 
 # Figures and the page.

@@ -349,50 +349,45 @@ def _contains(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
 
 def _near_the_line(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     _complete(experiment, table, DEFAULT.name)
-    apart = _from_the_line(experiment, table, DEFAULT.name)
-    seen = f"half of the trials succeed this far from the limit: {_listed(experiment, apart)}"
-    never = [
-        rank for rank in _outside(experiment, apart) if not _ends_well(experiment, table, rank)
-    ]
-    return seen, _more(not never and all(gap <= 0.1 for gap in apart.values()))
+    gaps = _from_the_line(experiment, table, DEFAULT.name)
+    return _listed(gaps), _more(all(gap.value <= 0.1 for gap in gaps))
 
 
 def _papers_line(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     _complete(experiment, table, PAPER.name)
-    apart = _from_the_line(experiment, table, PAPER.name)
-    return (
-        f"half of the trials succeed this far from it: {_listed(experiment, apart)}",
-        Verdict.TOLD,
-    )
+    return _listed(_from_the_line(experiment, table, PAPER.name)), Verdict.TOLD
 
 
-def _from_the_line(experiment: Experiment, table: Table, method: str) -> dict[int, float]:
-    """How far the transition lies from the paper's red line, for each rank."""
-    cells = {cell.rank: cell for cell in experiment.cells}
+@dataclass(frozen=True)
+class _Gap:
+    """How far from the paper's red line half of the trials succeed, as a share of it."""
+
+    value: float  # or what it is at most; infinity where they never do
+    text: str
+
+
+def _from_the_line(experiment: Experiment, table: Table, method: str) -> list[_Gap]:
+    """For every rank, with half a step of the grid, which is how well a place is known."""
     half = transition(experiment, table, method)
-    return {rank: where / red_line(cells[rank]) - 1 for rank, where in half.items()}
+    gaps = []
+    for rank in sorted({cell.rank for cell in experiment.cells}):
+        first, second, *_, last = (cell for cell in experiment.cells if cell.rank == rank)
+        line = red_line(first)
+        if rank in half:
+            gap = half[rank] / line - 1
+            step = (second.measurements - first.measurements) / 2 / line
+            gaps.append(_Gap(gap, f"r = {rank}: {gap:+.1%} ± {step:.0%}"))
+        elif rate(table, first, method).value >= 0.5:
+            gap = first.measurements / line - 1
+            gaps.append(_Gap(gap, f"r = {rank}: at most {gap:+.1%}"))
+        else:
+            gap = last.measurements / line - 1
+            gaps.append(_Gap(math.inf, f"r = {rank}: more than {gap:+.1%}"))
+    return gaps
 
 
-def _listed(experiment: Experiment, apart: dict[int, float]) -> str:
-    """With half a step of the grid, which is how well a place is known."""
-    steps = sorted({cell.measurements for cell in experiment.cells})
-    cells = {cell.rank: cell for cell in experiment.cells}
-    text = ", ".join(
-        f"r = {rank}: {gap:+.1%} ± {(steps[1] - steps[0]) / 2 / red_line(cells[rank]):.0%}"
-        for rank, gap in apart.items()
-    )
-    outside = _outside(experiment, apart)
-    return f"{text}; not within the grid: r = {', '.join(map(str, outside))}" if outside else text
-
-
-def _outside(experiment: Experiment, apart: dict[int, float]) -> list[int]:
-    return sorted({cell.rank for cell in experiment.cells} - apart.keys())
-
-
-def _ends_well(experiment: Experiment, table: Table, rank: int) -> bool:
-    """Whether the default succeeds with the most measurements of the grid."""
-    last = max((c for c in experiment.cells if c.rank == rank), key=lambda cell: cell.measurements)
-    return rate(table, last, DEFAULT.name).value >= 0.5
+def _listed(gaps: Sequence[_Gap]) -> str:
+    return "half of the trials succeed this far from it: " + ", ".join(gap.text for gap in gaps)
 
 
 def _with_size(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
