@@ -34,6 +34,8 @@ _THEME = {INK: "--ink", GRID: "--grid"} | {
     colour: f"--series-{place}" for place, colour in enumerate(SERIES, start=1)
 }
 
+_TITLE_WIDTH = 58  # characters that fit above one pair of axes of an image
+
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # real text: small, selectable, in the page's own font
     "text.parse_math": False,  # a solver may be called $x$
@@ -102,7 +104,7 @@ def write_image(path: PathLike, sketches: Sequence[Sketch]) -> None:
         for place, sketch in enumerate(sketches, start=1):
             axes = figure.add_subplot(1, len(sketches), place)
             sketch.paint(axes)
-            axes.set_title("\n".join(textwrap.wrap(sketch.title, 58)), fontsize=9)
+            axes.set_title("\n".join(textwrap.wrap(sketch.title, _TITLE_WIDTH)), fontsize=9)
             if sketch.keys:
                 marks = [_sample(key) for key in sketch.keys]
                 axes.legend(
@@ -127,7 +129,7 @@ def _house_style(more: Mapping[Any, Any] | None = None) -> Iterator[None]:
 
 def _sample(key: Key) -> Line2D:
     """A line, a dot or a square for a legend."""
-    marker = {"dot": "o", "ring": "o", "bar": "s"}.get(key.mark, "")
+    marker = {"line": "", "dot": "o", "ring": "o", "bar": "s"}[key.mark]
     return Line2D(
         [],
         [],

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.ticker import FuncFormatter
 
 from robustrank.experiments import DEFAULT, PAPER, Cell, Experiment, Table
@@ -19,7 +21,7 @@ from robustrank.report.canvas import DASHES, SERIES, Key, Sketch, decades, line_
 _LIMIT = "#c53030"
 _HALF = SERIES[1]
 _SUCCESS = "Blues"
-_ALWAYS = "#08306b"  # its dark end
+_ALWAYS = to_hex(matplotlib.colormaps[_SUCCESS](1.0))
 _UNKNOWN = "#c9d1d8"
 _SIZE = (4.5, 3.2)
 _THOUSANDS = FuncFormatter(lambda value, _: f"{value:,.0f}")
@@ -32,6 +34,8 @@ def sketches(experiment: Experiment, table: Table) -> list[Sketch]:
         for method in experiment.methods
         if any(row["method"] == method.name for row in table.rows)
     ]
+    if not methods:
+        return []
     if experiment.figure in _PLANES:
         return [_PLANES[experiment.figure](experiment, table, method) for method in methods]
     if experiment.figure == "traces":
@@ -39,9 +43,7 @@ def sketches(experiment: Experiment, table: Table) -> list[Sketch]:
         if table.seconds:
             axes.append("seconds")
         return [_traces(experiment, table, methods, what) for what in axes]
-    if experiment.figure in _LINES and methods:
-        return [_LINES[experiment.figure](experiment, table, methods)]
-    return []
+    return [_LINES[experiment.figure](experiment, table, methods)]
 
 
 # Success as a shade over two axes.
@@ -74,8 +76,8 @@ def _plane(
     known = shades[~np.isnan(shades)]
     trials = sum(row["method"] == method for row in table.rows)
     caption = (
-        f"{trials:,} trials. Dark: every trial recovered to 1e-6; white: none; grey: not run. "
-        f"Of those run, {known.mean():.0%} are recovered."
+        f"{trials:,} trials, {known.mean():.0%} of them recovered to 1e-6. "
+        "White: none of a setting; grey: not run."
     )
     name = f"{experiment.name}-{method}".replace(" ", "-")
     title = f"{_who(method)}: {experiment.title}"
@@ -99,7 +101,7 @@ def _who(method: str) -> str:
     return {PAPER.name: "The paper's method", DEFAULT.name: "The default"}.get(method, method)
 
 
-_SHADE_KEY = Key("all of the trials succeed; white: none", _ALWAYS, "bar")
+_SHADE_KEY = Key("all of the trials succeed", _ALWAYS, "bar")
 _LIMIT_KEY = Key("r = (1 − s) m / (n1 + n2), the paper's red line", _LIMIT, "line")
 _HALF_KEY = Key("half of the trials succeed", _HALF, "dot")
 
@@ -229,22 +231,20 @@ def _errors(experiment: Experiment, table: Table, methods: Sequence[str]) -> Ske
 
 
 def _traces(experiment: Experiment, table: Table, methods: Sequence[str], what: str) -> Sketch:
-    """Error against iterations, reads or seconds: every trial, the middle one strong."""
+    """Error against iterations, reads or seconds: every trial, a typical one strong."""
     keys = _keys(methods)
+    typical = _typical_trial(table, PAPER.name if PAPER.name in methods else methods[0])
 
     def paint(axes: Axes) -> None:
         for key, method in zip(keys, methods, strict=True):
             rows = [row for row in table.rows if row["method"] == method]
             if what == "seconds":
                 rows = [row for row in rows if key_of(row) in table.seconds]
-            curves = [
-                (_along(row, table, what), [error for _, _, error in row["trace"]]) for row in rows
-            ]
-            curves.sort(key=lambda curve: curve[0][-1])
-            for k, (x, errors) in enumerate(curves):
-                middle = k == len(curves) // 2
-                style = {"alpha": 1.0 if middle else 0.25, "linewidth": 1.6 if middle else 0.8}
-                _draw_logs(axes, key, x, errors, **style)
+            for row in rows:
+                strong = row["trial"] == typical
+                style = {"alpha": 1.0 if strong else 0.25, "linewidth": 1.6 if strong else 0.8}
+                errors = [error for _, _, error in row["trace"]]
+                _draw_logs(axes, key, _along(row, table, what), errors, **style)
         axes.set_xscale("log")
         decades(axes.yaxis, *axes.get_ylim())
         axes.grid(visible=True, axis="y")
@@ -253,12 +253,18 @@ def _traces(experiment: Experiment, table: Table, methods: Sequence[str], what: 
         axes.set_ylabel("error")
 
     caption = (
-        f"{experiment.trials} trials, the middle one drawn strong; the start is at ½ on an axis "
-        "that has no zero. With noise, no error can be zero."
+        f"{experiment.trials} trials, the one with the median error of the paper's method drawn "
+        "strong; the start is at ½ on an axis that has no zero. With noise, no error can be zero."
     )
     title = experiment.title.replace("iterations", what)
     name = f"{experiment.name}-{what.split()[0]}"
     return Sketch(title, caption, name, f"Error against {what}", _SIZE, paint, keys)
+
+
+def _typical_trial(table: Table, method: str) -> int:
+    """The number of the trial that a method ends with its median error."""
+    rows = sorted((row for row in table.rows if row["method"] == method), key=itemgetter("error"))
+    return int(rows[len(rows) // 2]["trial"])
 
 
 def _along(row: Row, table: Table, what: str) -> list[float]:

@@ -40,6 +40,7 @@ def render_reproduction(tables: Tables) -> str:
 
 _TONES = {
     Verdict.REPRODUCED: "good",
+    Verdict.IN_PART: "fair",
     Verdict.BEYOND: "good",
     Verdict.TOLD: "quiet",
     Verdict.NOT_REPRODUCED: "bad",
@@ -54,15 +55,16 @@ def _summary(judged: list[Claim]) -> str:
     sign = {"good": "✓", "fair": "!", "bad": "✗"}[tone]
     word = f"{count[Verdict.REPRODUCED]} of the paper's claims reproduced"
     rest = (
-        f"{count[Verdict.BEYOND]} more hold for the default solver; {failed} did not hold; "
-        f"{missing} wait for trials that are not run yet."
+        f"{count[Verdict.IN_PART]} in part; {count[Verdict.BEYOND]} more hold for the default "
+        f"solver; {failed} did not hold; {missing} wait for trials that are not run yet."
     )
     return verdict_card(tone, sign, word, f"<p>{escape(rest)}</p>")
 
 
 def _table(judged: list[Claim]) -> str:
     rows = "".join(
-        f"<tr><th>{escape(claim.figure)}</th><td>{escape(claim.statement)}</td>"
+        f"<tr><th>{escape(claim.figure)}</th>"
+        f"<td>{escape(claim.statement)}<br><small>Asked: {escape(claim.asked)}.</small></td>"
         f"<td>{escape(claim.seen)}</td>"
         f'<td style="color:var(--{_TONES[claim.verdict]})">'
         f"{escape(claim.verdict.value)}</td></tr>"
