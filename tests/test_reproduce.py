@@ -98,7 +98,7 @@ def verdicts(name: str, error: Any, *, quick: bool = True) -> list[Verdict]:
     return [c.verdict for c in claims({name: (one, made_up(one, error))}) if c.figure == name]
 
 
-GOOD, BAD = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED
+GOOD, BAD, SHORT = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.FALLS_SHORT
 
 
 def above(slope: float, offset: float = 0.0) -> Any:
@@ -113,15 +113,22 @@ def test_claims_of_the_first_figure() -> None:
     told, beyond = Verdict.TOLD, [Verdict.BEYOND, Verdict.BEYOND]
     assert verdicts("fig1a", above(285, 300), quick=False) == [GOOD, GOOD, GOOD, told, *beyond]
     # The default worse than the paper's method, and far from the limit.
-    assert verdicts("fig1a", above(330, -300), quick=False) == [GOOD, GOOD, GOOD, told, BAD, BAD]
+    assert verdicts("fig1a", above(330, -300), quick=False) == [
+        GOOD,
+        GOOD,
+        GOOD,
+        told,
+        SHORT,
+        SHORT,
+    ]
 
     def curved(cell: Cell, _: Any) -> float:
         return 1e-9 if cell.measurements > 32 * cell.rank**2 else 0.5
 
     assert verdicts("fig1a", curved, quick=False)[0] is BAD
     assert verdicts("fig1a", lambda *_: 1e-9)[:2] == [BAD, BAD]
-    assert verdicts("fig1a", lambda *_: 0.5)[5] is BAD  # a default that never succeeds
-    assert verdicts("fig1b", lambda _, m: 0.5 if m.name == "default" else 1e-9)[1] is BAD
+    assert verdicts("fig1a", lambda *_: 0.5)[5] is SHORT  # a default that never succeeds
+    assert verdicts("fig1b", lambda _, m: 0.5 if m.name == "default" else 1e-9)[1] is SHORT
 
 
 @pytest.mark.parametrize(
@@ -129,8 +136,8 @@ def test_claims_of_the_first_figure() -> None:
     [
         # As many clean measurements as degrees of freedom: −0.4 and −0.7 %.
         (300, 285, "r = 1: -0.4% to +5.6%, r = 2: -0.7% to +5.6%", Verdict.BEYOND),
-        (300, 330, "r = 1: +5.6% to +58.3%, r = 2: +5.6% to +31.9%", BAD),
-        (300, 3400, "r = 1: more than +1061.1%, r = 2: more than +480.6%", BAD),
+        (300, 330, "r = 1: +5.6% to +58.3%, r = 2: +5.6% to +31.9%", SHORT),
+        (300, 3400, "r = 1: more than +1061.1%, r = 2: more than +480.6%", SHORT),
         (450, 285, "r = 1: -0.4% to +58.3%, r = 2: -0.7% to +5.6%", Verdict.TOLD),
     ],
 )
@@ -176,7 +183,7 @@ def test_claims_of_the_second_figure() -> None:
     assert verdicts("fig2", error) == [GOOD, GOOD, GOOD, Verdict.BEYOND, Verdict.BEYOND]
     assert verdicts("fig2", lambda *_: 0.01)[1] is BAD
     too_high = verdicts("fig2", lambda _, m: 0.01 * 10**m.extra_rank)
-    assert (too_high[2], too_high[4]) == (BAD, BAD)
+    assert (too_high[2], too_high[4]) == (BAD, SHORT)
 
     def where_few(cell: Cell, method: Any) -> float:
         given = replace(cell, rank=cell.rank + method.extra_rank)
@@ -191,7 +198,7 @@ def test_the_default_may_not_lose_a_tenth_to_outliers() -> None:
     def error(_: Cell, method: Any) -> float:
         return 0.0112 if method.name == "default" else 0.01
 
-    assert verdicts("fig2", error)[3] is BAD
+    assert verdicts("fig2", error)[3] is SHORT
 
 
 @pytest.mark.parametrize("letter", ["b", "c"])
@@ -203,7 +210,7 @@ def test_claims_of_the_third_figure(letter: str) -> None:
 @pytest.mark.parametrize("name", ["zoo", "kappa"])
 def test_claims_that_the_default_contains_the_papers_method(name: str) -> None:
     assert verdicts(name, lambda _, m: 1e-9 if m.name == "default" else 0.5) == [Verdict.BEYOND]
-    assert verdicts(name, lambda _, m: 0.5 if m.name == "default" else 1e-9) == [BAD]
+    assert verdicts(name, lambda _, m: 0.5 if m.name == "default" else 1e-9) == [SHORT]
 
 
 def needs(ours: float, theirs: float) -> Any:
@@ -218,9 +225,9 @@ def needs(ours: float, theirs: float) -> Any:
     ("ours", "theirs", "verdict"),
     [
         (1.1, 1.4, Verdict.BEYOND),
-        (1.4, 1.1, BAD),
+        (1.4, 1.1, SHORT),
         (0.0, 1.1, Verdict.BEYOND),  # enough at once
-        (9.9, 1.1, BAD),  # never enough
+        (9.9, 1.1, SHORT),  # never enough
         (1.1, 9.9, Verdict.BEYOND),
     ],
 )
@@ -325,12 +332,33 @@ def test_the_page_has_every_claim_and_figure() -> None:
     for claim in claims(tables):
         if claim.figure in names:
             assert escape(claim.statement) in page
+            assert escape(claim.asked) in page
             assert escape(claim.seen) in page
     assert page.count("<figure") == sum(len(sketches(*tables[name])) for name in names)
     assert "small problems, for a first look" in page
     assert "nowhere" in page  # where the trials were run
     assert page.count("<details") == 1  # every setting, where there is no noise
     assert "4/4 (51%–100%)" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "loser", "tone", "words"),
+    [
+        ("fig3b", "vanilla-GD", "good", "1 reproduced, 0 in part, 0 not"),
+        ("fig3b", "nobody", "bad", "0 reproduced, 0 in part, 1 not"),
+        ("kappa", "median-TGD", "good", "1 hold, 0 fall short"),
+        ("kappa", "default", "fair", "0 hold, 1 fall short"),
+    ],
+)
+def test_the_headline_tells_the_paper_from_the_default(
+    name: str, loser: str, tone: str, words: str
+) -> None:
+    one = experiment(name, quick=True)
+    page = render_reproduction(
+        {name: (one, made_up(one, lambda _, method: 0.5 if method.name == loser else 1e-9))}
+    )
+    assert f'class="verdict {tone}"' in page
+    assert words in page
 
 
 # The command.

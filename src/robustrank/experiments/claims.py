@@ -35,6 +35,7 @@ class Verdict(Enum):
     IN_PART = "reproduced in part"
     NOT_REPRODUCED = "not reproduced"
     BEYOND = "beyond the paper"
+    FALLS_SHORT = "falls short"  # of what is said of the default
     TOLD = "reported"
     MISSING = "not run yet"
 
@@ -91,7 +92,7 @@ def _said(holds: bool) -> Verdict:
 
 
 def _more(holds: bool) -> Verdict:
-    return Verdict.BEYOND if holds else Verdict.NOT_REPRODUCED
+    return Verdict.BEYOND if holds else Verdict.FALLS_SHORT
 
 
 def _trials(experiment: Experiment, table: Table, cell: Cell, method: str) -> list[Row]:
@@ -390,7 +391,7 @@ def _near_the_line(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     if all(low >= -0.1 and high <= 0.1 for low, high in gaps.values()):
         return seen, Verdict.BEYOND
     if any(low > 0.1 or high < -0.1 for low, high in gaps.values()):
-        return seen, Verdict.NOT_REPRODUCED
+        return seen, Verdict.FALLS_SHORT
     return f"{seen}; the grid is too coarse to tell", Verdict.TOLD
 
 

@@ -44,19 +44,23 @@ _TONES = {
     Verdict.BEYOND: "good",
     Verdict.TOLD: "quiet",
     Verdict.NOT_REPRODUCED: "bad",
+    Verdict.FALLS_SHORT: "bad",
     Verdict.MISSING: "fair",
 }
 
 
 def _summary(judged: list[Claim]) -> str:
     count = Counter(claim.verdict for claim in judged)
-    failed, missing = count[Verdict.NOT_REPRODUCED], count[Verdict.MISSING]
-    tone = "bad" if failed else "fair" if missing else "good"
+    failed, short = count[Verdict.NOT_REPRODUCED], count[Verdict.FALLS_SHORT]
+    tone = "bad" if failed else "fair" if short + count[Verdict.MISSING] else "good"
     sign = {"good": "✓", "fair": "!", "bad": "✗"}[tone]
-    word = f"{count[Verdict.REPRODUCED]} of the paper's claims reproduced"
+    word = (
+        f"The paper's claims: {count[Verdict.REPRODUCED]} reproduced, "
+        f"{count[Verdict.IN_PART]} in part, {failed} not"
+    )
     rest = (
-        f"{count[Verdict.IN_PART]} in part; {count[Verdict.BEYOND]} more hold for the default "
-        f"solver; {failed} did not hold; {missing} wait for trials that are not run yet."
+        f"What is said of the default solver: {count[Verdict.BEYOND]} hold, {short} fall short. "
+        f"{count[Verdict.MISSING]} wait for trials that are not run yet."
     )
     return verdict_card(tone, sign, word, f"<p>{escape(rest)}</p>")
 
