@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustrank.backend import lower_median
-from robustrank.trust import KeepAll, MedianTruncation, TrustRule, left_out, trusted
+from robustrank.trust import KeepAll, MedianTruncation, TrustRule, left_out, mean_leverage, trusted
 
 RULES: list[TrustRule] = [MedianTruncation(6.0), MedianTruncation(1.0), KeepAll()]
 magnitudes = st.lists(st.floats(0, 1e6), min_size=1, max_size=40).map(np.asarray)
@@ -79,7 +79,7 @@ def test_residuals_as_if_left_out_are_those_of_a_fit_without_the_measurement() -
         return y - J @ np.linalg.lstsq(J[rows], y[rows], rcond=None)[0]
 
     used = np.flatnonzero(weights)
-    predicted = left_out(np.abs(residual(used)), weights, d)
+    predicted = left_out(np.abs(residual(used)), weights, mean_leverage(weights, d))
     without = np.array([abs(residual(used[used != i])[i]) for i in range(m)])
     assert np.allclose(predicted[N:], without[N:])  # those were left out as it is
     assert 0.8 < np.median(predicted[:N] / without[:N]) < 1.25
@@ -90,6 +90,6 @@ def test_residuals_as_if_left_out_are_those_of_a_fit_without_the_measurement() -
 @pytest.mark.parametrize("believed", [0, 1, 29, 30])
 def test_few_believed_measurements_leave_residuals_finite(believed: int) -> None:
     weights = (np.arange(60) < believed).astype(float)
-    fair = left_out(np.ones(60), weights, 30)
+    fair = left_out(np.ones(60), weights, mean_leverage(weights, 30))
     assert np.isfinite(fair).all()
     assert (fair >= 1).all()

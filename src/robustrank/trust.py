@@ -92,13 +92,12 @@ def mean_leverage(weights: Array, freedom: int) -> Array:
     return freedom / xp.clip(xp.sum(weights, axis=-1), min=least)
 
 
-def left_out(magnitudes: Array, weights: Array, freedom: int) -> Array:
+def left_out(magnitudes: Array, weights: Array, leverage: Array) -> Array:
     """The residuals of a fit with these weights, had each measurement not been used for it.
 
     A fit meets what it believes 1/(1 − leverage) times better than it would otherwise. Compared as
     they are, residuals would keep believed what is believed, and doubted what is doubted.
     """
-    leverage = mean_leverage(weights, freedom)
     return magnitudes / (1 - leverage[..., None] * weights)
 
 

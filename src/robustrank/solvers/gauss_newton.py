@@ -223,10 +223,10 @@ class GaussNewton(Solver[GaussNewtonState]):
         least = float(xp.finfo(residual.dtype).smallest_normal)
         soft = SoftTruncation(xp.clip(width, min=least), self.power, self.cut)
         freedom = problem.degrees_of_freedom
-        fair = left_out(magnitudes, fitted_with, freedom)
+        leverage = mean_leverage(fitted_with, freedom)
+        fair = left_out(magnitudes, fitted_with, leverage)
         typical = median_among(fair, fitted_with > 0)
         settling = phase == Phase.SETTLING
-        leverage = mean_leverage(fitted_with, freedom)
         error = _left_by_noise(typical / problem.scale, leverage)
         at_the_edge = 2 * self.alpha_h * xp.sqrt(leverage / freedom)  # of that error
         near = change < error * xp.clip(at_the_edge, min=1.0)
