@@ -277,10 +277,17 @@ def test_committed_rows_are_whole_and_belong_to_their_experiment(name: str) -> N
         assert not (claimed and row["error"] >= 1e-6)
 
 
+def test_committed_rows_are_of_every_experiment_and_of_nothing_else() -> None:
+    found = (ROOT / "results").glob("*.jsonl.gz")
+    assert {path.name.removesuffix(".jsonl.gz") for path in found} == set(NAMES)
+
+
 def test_verdicts_on_the_committed_rows_are_those_of_the_documents() -> None:
     every = [experiment(name) for name in NAMES]
     judged = claims({one.name: (one, load(one, ROOT / "results")) for one in every})
     assert {claim.figure for claim in judged} == set(NAMES)
+    failed = (BAD, SHORT, Verdict.MISSING)
+    assert [claim for claim in judged if claim.verdict in failed] == []
     page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
     cells = (line.rstrip(" |").rpartition("| ")[2] for line in page.splitlines() if "|" in line)
     written = Counter(cell for cell in cells if cell in {verdict.value for verdict in Verdict})

@@ -87,29 +87,38 @@ class _MissingRowsError(Exception):
     """Rows are missing."""
 
 
-def _said(holds: bool) -> Verdict:
-    return Verdict.REPRODUCED if holds else Verdict.NOT_REPRODUCED
+def _said(holds: bool, in_part: bool = False) -> Verdict:
+    if holds:
+        return Verdict.REPRODUCED
+    return Verdict.IN_PART if in_part else Verdict.NOT_REPRODUCED
 
 
 def _more(holds: bool) -> Verdict:
     return Verdict.BEYOND if holds else Verdict.FALLS_SHORT
 
 
-def _trials(experiment: Experiment, table: Table, cell: Cell, method: str) -> list[Row]:
-    """The rows of a setting and a method, in the order of the trials, if they are all there."""
-    rows = {row["trial"]: row for row in table.of(cell.key, method)}
-    if len(rows) < experiment.trials:
-        raise _MissingRowsError
-    return [rows[trial] for trial in range(experiment.trials)]
+def _trials(experiment: Experiment, table: Table, method: str) -> list[Row]:
+    """The rows of a method, by setting and in the order of the trials, if they are all there."""
+    found = []
+    for cell in experiment.cells:
+        rows = {row["trial"]: row for row in table.of(cell.key, method)}
+        if len(rows) < experiment.trials:
+            raise _MissingRowsError
+        found += [rows[trial] for trial in range(experiment.trials)]
+    return found
 
 
-def _errors(experiment: Experiment, table: Table, cell: Cell, method: str) -> list[float]:
-    return [row["error"] for row in _trials(experiment, table, cell, method)]
+def _errors(experiment: Experiment, table: Table, method: str) -> list[float]:
+    return [row["error"] for row in _trials(experiment, table, method)]
 
 
 def _complete(experiment: Experiment, table: Table, method: str) -> None:
-    for cell in experiment.cells:
-        _trials(experiment, table, cell, method)
+    _trials(experiment, table, method)
+
+
+def _by_rank(experiment: Experiment) -> dict[int, list[Cell]]:
+    ranks = sorted({cell.rank for cell in experiment.cells})
+    return {rank: [cell for cell in experiment.cells if cell.rank == rank] for rank in ranks}
 
 
 def red_line(cell: Cell) -> float:
@@ -120,8 +129,7 @@ def red_line(cell: Cell) -> float:
 def transition(experiment: Experiment, table: Table, method: str) -> dict[int, float]:
     """For each rank the m at which half of the trials succeed, where that is within the grid."""
     found = {}
-    for rank in sorted({cell.rank for cell in experiment.cells}):
-        cells = [cell for cell in experiment.cells if cell.rank == rank]
+    for rank, cells in _by_rank(experiment).items():
         places = [cell.measurements for cell in cells]
         if (where := _half_succeed(table, cells, places, method)) is not None:
             found[rank] = where
@@ -170,9 +178,9 @@ def _linear(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
 
 def _sharp(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     _complete(experiment, table, PAPER.name)
-    widths = []
+    widths, settings = [], _by_rank(experiment)
     for rank, middle in transition(experiment, table, PAPER.name).items():
-        cells = [cell for cell in experiment.cells if cell.rank == rank]
+        cells = settings[rank]
         between = [c for c in cells if 0 < rate(table, c, PAPER.name).value < 1]
         step = cells[1].measurements - cells[0].measurements
         widths.append((len(between) + 1) * step / middle)
@@ -190,22 +198,15 @@ _ON_ITS_WAY = 1e-3
 
 
 def _enough_iterations(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
-    errors = [
-        error
-        for cell in experiment.cells
-        for error in _errors(experiment, table, cell, PAPER.name)
-        if error < _ON_ITS_WAY
-    ]
+    errors = [e for e in _errors(experiment, table, PAPER.name) if e < _ON_ITS_WAY]
     if not errors:
-        return f"no trial came below {_ON_ITS_WAY:g}", Verdict.NOT_REPRODUCED
+        return f"no trial came below {_ON_ITS_WAY:g}", _said(False)
     there = sum(error < SUCCESS for error in errors)
     seen = (
         f"{there:,} of the {len(errors):,} trials that came below {_ON_ITS_WAY:g} "
         f"({there / len(errors):.1%}) reached {SUCCESS:g} before the end"
     )
-    if there < 0.99 * len(errors):
-        return seen, Verdict.IN_PART if there >= 0.9 * len(errors) else Verdict.NOT_REPRODUCED
-    return seen, Verdict.REPRODUCED
+    return seen, _said(there >= 0.99 * len(errors), in_part=there >= 0.9 * len(errors))
 
 
 def _smooth(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
@@ -234,32 +235,34 @@ def _ratio(
     experiment: Experiment, table: Table, method: str, to: str, freedom: int = 0
 ) -> tuple[float, float, float]:
     """Of the errors of two methods, over settings that leave something over for the freedom."""
-    cells = [cell for cell in experiment.cells if cell.measurements >= _ENOUGH * freedom]
+    cells = tuple(cell for cell in experiment.cells if cell.measurements >= _ENOUGH * freedom)
     if not cells:
         raise _MissingRowsError
-    above = [e for c in cells for e in _errors(experiment, table, c, method)]
-    below = [e for c in cells for e in _errors(experiment, table, c, to)]
-    return ratio_with_interval(above, below)
+    enough = replace(experiment, cells=cells)
+    return ratio_with_interval(_errors(enough, table, method), _errors(enough, table, to))
 
 
-_CLEAN = f"{VANILLA.name}, no outliers"
+def _against_clean(
+    experiment: Experiment, table: Table, method: str, freedom: int = 0
+) -> tuple[str, float, float]:
+    """A method's error over vanilla-GD's without outliers: in words, itself, its upper bound."""
+    clean = f"{VANILLA.name}, no outliers"
+    ratio, low, high = _ratio(experiment, table, method, clean, freedom)
+    where = f"where m is at least {_ENOUGH} d" if freedom else "at every m"
+    seen = (
+        f"error over that of vanilla-GD without outliers {ratio:.3f} (95 %: {low:.3f}–{high:.3f}) "
+        f"{where}"
+    )
+    return seen, ratio, high
 
 
 def _comparable(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
-    ratio, low, high = _ratio(experiment, table, PAPER.name, _CLEAN)
-    seen = (
-        f"error over that of vanilla-GD without outliers {ratio:.3f} (95 %: {low:.3f}–{high:.3f}) "
-        "at every m"
-    )
+    seen, ratio, _ = _against_clean(experiment, table, PAPER.name)
     return seen, _said(0.5 < ratio < 2)
 
 
 def _unreliable(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
-    errors = [
-        error
-        for cell in experiment.cells
-        for error in _errors(experiment, table, cell, VANILLA.name)
-    ]
+    errors = _errors(experiment, table, VANILLA.name)
     seen = (
         f"error of vanilla-GD with outliers at least {min(errors):.2g}, "
         f"median {np.median(errors):.2g}"
@@ -285,19 +288,14 @@ def _stable(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
         f"rank + {m.extra_rank}: {r:.2f} ({low:.2f}–{high:.2f}), {always[m]:.1f}"
         for m, (r, low, high) in enough.items()
     )
-    if all(r < 3 for r in always.values()):
-        return seen, Verdict.REPRODUCED
-    holds = all(r < 3 for r, _, _ in enough.values())
-    return seen, Verdict.IN_PART if holds else Verdict.NOT_REPRODUCED
+    return seen, _said(
+        all(r < 3 for r in always.values()), in_part=all(r < 3 for r, _, _ in enough.values())
+    )
 
 
 def _default_with_noise(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     freedom = experiment.cells[0].degrees_of_freedom
-    ratio, low, high = _ratio(experiment, table, DEFAULT.name, _CLEAN, freedom)
-    seen = (
-        f"error over that of vanilla-GD without outliers {ratio:.3f} (95 %: {low:.3f}–{high:.3f}) "
-        f"where m is at least {_ENOUGH} d"
-    )
+    seen, _, high = _against_clean(experiment, table, DEFAULT.name, freedom)
     return seen, _more(high <= 1.1)
 
 
@@ -322,9 +320,8 @@ def slope_of(row: Row) -> float:
 
 
 def _same_rate(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
-    (cell,) = experiment.cells
     slopes = [
-        [slope_of(row) for row in _trials(experiment, table, cell, method)]
+        [slope_of(row) for row in _trials(experiment, table, method)]
         for method in (PAPER.name, VANILLA.name)
     ]
     if not np.isfinite(slopes).all():
@@ -338,17 +335,15 @@ def _same_rate(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
 
 
 def _collapse(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
-    (cell,) = experiment.cells
-    vanilla = _errors(experiment, table, cell, VANILLA.name)
-    paper = _errors(experiment, table, cell, PAPER.name)
+    vanilla = _errors(experiment, table, VANILLA.name)
+    paper = _errors(experiment, table, PAPER.name)
     seen = f"error {np.median(vanilla):.2g} for vanilla-GD, {np.median(paper):.2g} for median-TGD"
     return seen, _said(min(vanilla) > 10 * max(paper))
 
 
 def _default_iterations(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
-    (cell,) = experiment.cells
     ours, theirs = (
-        [_passes_to(row, 1.05 * row["error"]) for row in _trials(experiment, table, cell, name)]
+        [_passes_to(row, 1.05 * row["error"]) for row in _trials(experiment, table, name)]
         for name in (DEFAULT.name, PAPER.name)
     )
     seen = (
@@ -363,19 +358,14 @@ def _passes_to(row: Row, error: float) -> float:
 
 
 def _contains(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
-    worse = better = only_ours = only_theirs = 0
+    mine, other = (_errors(experiment, table, name) for name in (DEFAULT.name, PAPER.name))
+    only_ours = sum(a < SUCCESS <= b for a, b in zip(mine, other, strict=True))
+    only_theirs = sum(b < SUCCESS <= a for a, b in zip(mine, other, strict=True))
+    worse = better = 0
     for cell in experiment.cells:
         ours, theirs = (rate(table, cell, name) for name in (DEFAULT.name, PAPER.name))
         worse += ours.interval[1] < theirs.interval[0]
         better += ours.interval[0] > theirs.interval[1]
-        pairs = zip(
-            _errors(experiment, table, cell, DEFAULT.name),
-            _errors(experiment, table, cell, PAPER.name),
-            strict=True,
-        )
-        for mine, other in pairs:
-            only_ours += mine < SUCCESS <= other
-            only_theirs += other < SUCCESS <= mine
     seen = (
         f"better beyond the 95 % intervals at {better} of {len(experiment.cells)} settings, "
         f"worse at {worse}; {only_ours:,} problems solved by the default alone, {only_theirs:,} by "
@@ -387,12 +377,11 @@ def _contains(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
 def _near_the_line(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
     _complete(experiment, table, DEFAULT.name)
     gaps = _from_the_line(experiment, table, DEFAULT.name)
-    seen = _between(gaps)
-    if all(low >= -0.1 and high <= 0.1 for low, high in gaps.values()):
-        return seen, Verdict.BEYOND
-    if any(low > 0.1 or high < -0.1 for low, high in gaps.values()):
-        return seen, Verdict.FALLS_SHORT
-    return f"{seen}; the grid is too coarse to tell", Verdict.TOLD
+    within = all(low >= -0.1 and high <= 0.1 for low, high in gaps.values())
+    outside = any(low > 0.1 or high < -0.1 for low, high in gaps.values())
+    if within or outside:
+        return _between(gaps), _more(within)
+    return f"{_between(gaps)}; the grid is too coarse to tell", Verdict.TOLD
 
 
 def _papers_line(experiment: Experiment, table: Table) -> tuple[str, Verdict]:
@@ -409,8 +398,7 @@ def _from_the_line(
     there are degrees of freedom, with less than which nobody can do.
     """
     gaps = {}
-    for rank in sorted({cell.rank for cell in experiment.cells}):
-        cells = [cell for cell in experiment.cells if cell.rank == rank]
+    for rank, cells in _by_rank(experiment).items():
         line, least = red_line(cells[0]), cells[0].degrees_of_freedom / (1 - cells[0].outliers)
         failed = [c.measurements for c in cells if rate(table, c, method).value < 0.5]
         low = max(failed, default=0)

@@ -233,7 +233,7 @@ def _errors(experiment: Experiment, table: Table, methods: Sequence[str]) -> Ske
 def _traces(experiment: Experiment, table: Table, methods: Sequence[str], what: str) -> Sketch:
     """Error against iterations, reads or seconds: every trial, a typical one strong."""
     keys = _keys(methods)
-    typical = _typical_trial(table, PAPER.name if PAPER.name in methods else methods[0])
+    typical = _typical_trial(table, methods[0])
 
     def paint(axes: Axes) -> None:
         for key, method in zip(keys, methods, strict=True):
@@ -253,7 +253,7 @@ def _traces(experiment: Experiment, table: Table, methods: Sequence[str], what: 
         axes.set_ylabel("error")
 
     caption = (
-        f"{experiment.trials} trials, the one with the median error of the paper's method drawn "
+        f"{experiment.trials} trials, the one with the median error of {methods[0]} drawn "
         "strong; the start is at ½ on an axis that has no zero. With noise, no error can be zero."
     )
     title = experiment.title.replace("iterations", what)
