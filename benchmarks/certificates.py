@@ -47,13 +47,13 @@ def run_trial(seed: int) -> list[Row]:
     y = rng.standard_normal(len(planted.y)) if kind == "garbage" else planted.y
     result = rr.recover(planted.A, y, rank)
     truth = planted.left, planted.right
-    error = rr.metrics.normalised_error((result.left, result.right), truth)
+    error = rr.metrics.normalized_error((result.left, result.right), truth)
     seen, status = result.certificate, result.status
     right = error < 1e-6
     if status is rr.Status.SETTLED and not right:
         allowed = 5 * seen.noise * math.sqrt(freedom / max(seen.believed - freedom, 1))
         told = rr.recover(planted.A[~planted.outliers], y[~planted.outliers], rank)
-        told_error = rr.metrics.normalised_error((told.left, told.right), truth)
+        told_error = rr.metrics.normalized_error((told.left, told.right), truth)
         right = error < max(allowed, 3 * told_error)
     claims = status in (rr.Status.RECOVERED, rr.Status.SETTLED)
     return [

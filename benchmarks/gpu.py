@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 import robustrank as rr
-from robustrank.backend import cards
+from robustrank.backend import gpus
 from robustrank.files import atomic_writer
 from robustrank.simulate import Planted, plant
 
@@ -65,7 +65,7 @@ def fastest(problem: Planted, solver: Any = "auto", times: int = 3) -> tuple[flo
 
 def error(recovery: rr.Recovery, problem: Planted) -> float:
     """The error against the planted matrix, which no solver sees."""
-    return rr.metrics.judge(recovery, problem).error
+    return rr.metrics.evaluate(recovery, problem).error
 
 
 def iteration_seconds(problem: Planted, few: int = 500, many: int = 2500) -> float:
@@ -93,7 +93,7 @@ def iterations_to(problem: Planted, goal: float) -> int:
 
     def near(progress: rr.Progress) -> bool:
         left, right = (rr.backend.to_numpy(part) for part in (progress.left, progress.right))
-        return rr.metrics.normalised_error((left, right), (problem.left, problem.right)) < goal
+        return rr.metrics.normalized_error((left, right), (problem.left, problem.right)) < goal
 
     solver = rr.MedianTGD(tolerance=0)
     return rr.recover(problem.A, problem.y, RANK, solver=solver, callback=near).iterations
@@ -135,7 +135,7 @@ def many_row(count: int) -> Row:
     found = list(rr.recover_many(problems(), RANK))
     took = time.perf_counter() - began
     errors = [
-        rr.metrics.normalised_error(
+        rr.metrics.normalized_error(
             (rr.backend.to_numpy(one.left), rr.backend.to_numpy(one.right)), truth
         )
         for one, truth in zip(found, truths, strict=True)
@@ -215,7 +215,7 @@ def slope(x: list[float], y: list[float]) -> float:
 
 def rows(problems: int) -> Iterator[Row]:
     """Every measurement, in the order of the table."""
-    card = cards()[0]
+    card = gpus()[0]
     bandwidth = card.copy_bandwidth()
     yield Row("copy bandwidth, GB/s", bandwidth / 1e9, "report", None, "1 GB, read and written")
     solve(planted(999))  # the libraries of the card load
@@ -245,7 +245,7 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=1000)
     parser.add_argument("--first", type=int, default=99, help="only so many rows")
     given = parser.parse_args()
-    if not cards():
+    if not gpus():
         parser.exit(1, "PyTorch sees no CUDA device: this benchmark needs one\n")
     print(HEADER)
     measured = []
@@ -254,7 +254,7 @@ def main() -> None:
         measured.append(row)
     if given.json is not None:
         environment = {
-            "card": cards()[0].name,
+            "card": gpus()[0].name,
             "date": datetime.date.today().isoformat(),
             "torch": torch.__version__,
             "python": platform.python_version(),

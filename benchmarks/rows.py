@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from robustrank.experiments.statistics import Rate
+from experiments.statistics import Rate
 
 Row = dict[str, Any]
 

@@ -114,7 +114,7 @@ def _row(cell: Cell, seed: int, solver: str, planted: Planted, device: str) -> R
         "cell": cell.name,
         "seed": seed,
         "solver": solver,
-        "error": rr.metrics.normalised_error(factors, (planted.left, planted.right)),
+        "error": rr.metrics.normalized_error(factors, (planted.left, planted.right)),
         "status": result.status.name,
         "candidate": result.solver,
         "rank": result.rank,
@@ -173,7 +173,7 @@ truth = planted.left, planted.right
 def reach(solver):
     reached = []
     def watch(progress):
-        if rr.metrics.normalised_error((progress.left, progress.right), truth) < 1e-6:
+        if rr.metrics.normalized_error((progress.left, progress.right), truth) < 1e-6:
             reached.append(progress.check.seconds)
             return True
     rr.recover(planted.A, planted.y, 5, solver=solver, callback=watch)

@@ -37,7 +37,7 @@ def successes() -> None:
     cells = [cell for cell in CELLS if "noise" not in cell.name]
     figure = Figure(figsize=(8, 9), layout="constrained")
     axes = figure.subplots()
-    for k, (solver, (label, colour, marker)) in enumerate(SOLVERS.items()):
+    for k, (solver, (label, color, marker)) in enumerate(SOLVERS.items()):
         for place, cell in enumerate(cells):
             good = [
                 row["error"] < 1e-6
@@ -48,12 +48,12 @@ def successes() -> None:
                 continue
             low, high = wilson(sum(good), len(good))
             height = -place + 0.22 * (1 - k)
-            axes.plot([low, high], [height, height], color=colour, linewidth=1, alpha=0.6)
+            axes.plot([low, high], [height, height], color=color, linewidth=1, alpha=0.6)
             axes.plot(
                 sum(good) / len(good),
                 height,
                 marker=marker,
-                color=colour,
+                color=color,
                 linestyle="none",
                 label=label if place == 0 else None,
             )
@@ -85,7 +85,7 @@ def messages() -> None:
 def _errors(model: str, share: float, m: int) -> tuple[list[float], list[float]]:
     planted = rr.simulate.plant(150, 120, 5, m, outliers=share, outlier_model=model, rng=5)
     given = rr.Problem(as_operator(planted.A), planted.y, 5)
-    problem, unit = given.normalised(), given.units.matrix
+    problem, unit = given.normalized(), given.units.matrix
     truth = planted.left, planted.right
     norm = float(np.linalg.norm(planted.left @ planted.right.T))
     solver = MessagePassing(near=0.03)
@@ -93,7 +93,7 @@ def _errors(model: str, share: float, m: int) -> tuple[list[float], list[float]]
     believed, made = [], []
     while isinstance(state, MessageState):
         believed.append(float(state.mixture.error) * unit / norm)
-        made.append(rr.metrics.normalised_error((state.U * unit, state.V), truth))
+        made.append(rr.metrics.normalized_error((state.U * unit, state.V), truth))
         state = solver.step(problem, state)
     return believed, made
 

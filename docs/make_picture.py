@@ -48,7 +48,7 @@ def main() -> None:
     naive = rr.recover(A, y, RANK, solver=rr.VanillaGD(max_iterations=500))
     panels = [(f"planted: {N1} × {N2}, rank {RANK}", target)]
     for result, name in ((robust, "robustrank"), (naive, "gradient descent")):
-        error = rr.metrics.normalised_error((result.left, result.right), truth)
+        error = rr.metrics.normalized_error((result.left, result.right), truth)
         panels.append((f"{name}: error {error:.0e}", result.matrix))
     figure = Figure(figsize=(10, 2.7), layout="constrained")
     limit = float(np.abs(target).max())

@@ -76,7 +76,7 @@ def test_recover_reads_every_form(form: str, folder: Path, tmp_path: Path) -> No
 
 def test_recover_shows_the_error_where_the_truth_is_known(folder: Path) -> None:
     done = run("recover", "p.npz", "--rank", 2, cwd=folder)
-    assert "20 found, 0 missed, 0 falsely accused" in done.stdout
+    assert "20 found, 0 missed, 0 falsely false_positives" in done.stdout
 
 
 @pytest.mark.parametrize("suffix", ["npy", "csv"])

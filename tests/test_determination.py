@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from robustrank.certificate.evidence.determination import (
+    all_are_cross_checked,
+    determines_the_answer,
+)
 
 import robustrank as rr
-from robustrank.determination import all_are_checked, pins_down
 from robustrank.operators import Tangent, UnstoredTangent, as_operator
 from robustrank.simulate import Planted
 
@@ -39,7 +42,7 @@ def test_agrees_with_the_rank_of_the_jacobian(stored: bool) -> None:
         tangent = operator.tangent(left, right)
         full = bool(np.linalg.matrix_rank(tangent.rows.reshape(m, -1)) == freedom)
         map_: Any = tangent if stored else UnstoredTangent(operator, left, right)
-        assert pins_down(map_, left, right, np.ones(m)) == full
+        assert determines_the_answer(map_, left, right, np.ones(m)) == full
         seen.add(full)
     assert seen == {True, False}
 
@@ -49,8 +52,8 @@ def test_measurements_it_does_not_rest_on_do_not_count() -> None:
     operator = as_operator(rng.standard_normal((100, 8, 7)))
     left, right = bases(rng, 8, 7, 2)
     tangent = operator.tangent(left, right)
-    assert pins_down(tangent, left, right, np.ones(100))
-    assert not pins_down(tangent, left, right, (np.arange(100) < 20).astype(float))
+    assert determines_the_answer(tangent, left, right, np.ones(100))
+    assert not determines_the_answer(tangent, left, right, (np.arange(100) < 20).astype(float))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -69,8 +72,8 @@ def test_a_row_with_no_more_than_it_needs_is_checked_by_nothing(stored: bool, dt
             operator.tangent(left, right) if stored else UnstoredTangent(operator, left, right)
         )
         ones = np.ones(len(A), dtype)
-        assert pins_down(map_, left, right, ones)
-        assert all_are_checked(map_, left, right, ones) is expected
+        assert determines_the_answer(map_, left, right, ones)
+        assert all_are_cross_checked(map_, left, right, ones) is expected
 
 
 def test_measurements_of_everything_check_each_other() -> None:
@@ -80,7 +83,7 @@ def test_measurements_of_everything_check_each_other() -> None:
     left, right = bases(rng, n1, n2, r)
     for m, expected in ((freedom, False), (freedom + 4, True), (3 * freedom, True)):
         tangent = as_operator(rng.standard_normal((m, n1, n2))).tangent(left, right)
-        assert all_are_checked(tangent, left, right, np.ones(m)) is expected
+        assert all_are_cross_checked(tangent, left, right, np.ones(m)) is expected
 
 
 def test_a_row_that_an_outlier_decides_is_not_certified() -> None:

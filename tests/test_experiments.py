@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import robustrank as rr
-from robustrank.experiments import (
+from experiments import (
     DEFAULT,
     NAMES,
     PAPER,
@@ -31,7 +31,7 @@ from robustrank.experiments import (
     run,
     standing,
 )
-from robustrank.experiments.rows import RowWriter, decode, encode, files_of, read
+from experiments.rows import RowWriter, decode, encode, files_of, read
 
 TINY = Experiment(
     "tiny",
@@ -316,7 +316,7 @@ SCRIPT = """
     from pathlib import Path
     import sys
     import robustrank as rr
-    from robustrank.experiments import DEFAULT, Cell, Experiment, Method, run
+    from experiments import DEFAULT, Cell, Experiment, Method, run
 
     if __name__ == "__main__":
         cells = tuple(Cell(60, rank, 0.1, shape=(8, 6)) for rank in (1, 2))

@@ -9,12 +9,12 @@ import pytest
 
 import robustrank as rr
 from robustrank import theory
-from robustrank.metrics import balance, factor_distance, normalised_error
+from robustrank.metrics import balance, factor_distance, normalized_error
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import MedianTGD, Solver, VanillaGD
-from robustrank.solvers.gradient import begin
+from robustrank.solvers.gradient_descent import begin
 
 Array = np.ndarray[Any, Any]
 
@@ -84,7 +84,7 @@ def test_vanilla_is_the_same_solver_that_believes_everything(small: Planted) -> 
 
 def error_of(planted: Planted, solver: Solver[Any], rank: int | None = None) -> float:
     result = rr.recover(planted.A, planted.y, rank or planted.rank, solver=solver)
-    return normalised_error((result.left, result.right), (planted.left, planted.right))
+    return normalized_error((result.left, result.right), (planted.left, planted.right))
 
 
 @pytest.mark.parametrize("model", ["huge", "cauchy", "one-sided", "constant"])

@@ -14,8 +14,8 @@ import pytest
 
 import robustrank as rr
 from robustrank.backend import like, to_numpy
-from robustrank.metrics import judge
-from robustrank.operators import ScaledOperator, StackedOperator, as_operator
+from robustrank.metrics import evaluate
+from robustrank.operators import BatchedOperator, ScaledOperator, as_operator
 from robustrank.simulate import Planted, plant
 
 # Easy ones, one that message passing solves, one that these do not: they end at different times.
@@ -77,7 +77,7 @@ def test_in_single_precision_too(xp: Any, solver: str, mixed: list[Planted]) -> 
     data = [cast(xp, planted, "float32") for planted in easy]
     for planted, answer in zip(easy, rr.recover_many(data, 1, solver=solver, batch=2), strict=True):
         assert answer.status is rr.Status.RECOVERED
-        assert judge(answer, planted).error < 1e-5
+        assert evaluate(answer, planted).error < 1e-5
 
 
 def test_units_of_each_are_its_own(mixed: list[Planted]) -> None:
@@ -94,7 +94,7 @@ def test_problems_of_different_shapes_come_back_in_order() -> None:
     planted = [plant(n1, n2, 1, m, rng=k) for k, (n1, n2, m) in enumerate(shapes)]
     answers = list(rr.recover_many(((one.A, one.y) for one in planted), 1, batch=4))
     for one, answer in zip(planted, answers, strict=True):
-        assert judge(answer, one).error < 1e-9
+        assert evaluate(answer, one).error < 1e-9
 
 
 def test_no_more_problems_are_held_than_are_solved_together(mixed: list[Planted]) -> None:
@@ -191,7 +191,9 @@ def test_interruption_carries_what_there_is(mixed: list[Planted]) -> None:
 def test_large_stacks_do_without_the_compiled_loops() -> None:
     data = [plant(40, 40, 2, 800, outliers=0.05, rng=k) for k in range(10)]
     answers = list(rr.recover_many(((one.A, one.y) for one in data), 2, batch=10))
-    assert all(judge(answer, one).error < 1e-9 for answer, one in zip(answers, data, strict=True))
+    assert all(
+        evaluate(answer, one).error < 1e-9 for answer, one in zip(answers, data, strict=True)
+    )
 
 
 @pytest.mark.parametrize("solver", ["auto", "message-passing"])
@@ -270,7 +272,7 @@ def test_a_stack_measures_as_each_of_its_operators(xp: Any, dtype: str) -> None:
         ScaledOperator(as_operator(xp.asarray(rng.standard_normal((20, 5, 4)).astype(dtype))), 0.5),
         as_operator(xp.asarray(rng.standard_normal((20, 5, 4)).astype(dtype))),
     ]
-    stack = StackedOperator(operators)
+    stack = BatchedOperator(operators)
     U, V, w = (
         xp.asarray(rng.standard_normal(shape).astype(dtype))
         for shape in ((2, 5, 2), (2, 4, 2), (2, 20))
@@ -292,8 +294,8 @@ def test_a_stack_measures_as_each_of_its_operators(xp: Any, dtype: str) -> None:
         alone = operator.leading_svd(w[k, ...], 2, rng)[1]
         assert np.allclose(to_numpy(values)[k], to_numpy(alone), atol=1e-5)
         assert operator.passes > passes[k]
-    with pytest.raises(TypeError, match="cannot be stacked"):
-        StackedOperator([stack])
+    with pytest.raises(TypeError, match="cannot be batched"):
+        BatchedOperator([stack])
 
 
 @pytest.mark.gpu
@@ -305,4 +307,4 @@ def test_as_many_as_fit_are_solved_together_on_a_card() -> None:
     data = [(planted.A, planted.y) for planted in truth]
     for planted, answer in zip(truth, rr.recover_many(data, 2), strict=True):
         assert answer.status is rr.Status.RECOVERED
-        assert judge(answer, planted).error < 1e-10
+        assert evaluate(answer, planted).error < 1e-10

@@ -11,13 +11,13 @@ import pytest
 from scipy import stats
 
 import robustrank as rr
-from robustrank.metrics import judge, normalised_error
+from robustrank.metrics import evaluate, normalized_error
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import GaussNewtonState, MessagePassing, MessageState
-from robustrank.solvers.mixture import Mixture
-from robustrank.solvers.shrinkage import shrink
+from robustrank.solvers.message_passing.mixture import Mixture
+from robustrank.solvers.message_passing.shrinkage import shrink
 
 Array = np.ndarray[Any, Any]
 
@@ -151,13 +151,13 @@ def flipped() -> Planted:
 
 def test_error_it_believes_in_is_the_error_it_makes(flipped: Planted) -> None:
     given = Problem(as_operator(flipped.A), flipped.y, 2)
-    problem, unit = given.normalised(), given.units.matrix
+    problem, unit = given.normalized(), given.units.matrix
     solver = MessagePassing(near=0.02)
     state: MessageState | GaussNewtonState = solver.start(problem, np.random.default_rng(0))
     claimed, made = [], []
     while isinstance(state := solver.step(problem, state), MessageState):
         claimed.append(float(state.mixture.error) * unit)
-        made.append(normalised_error((state.U * unit, state.V), (flipped.left, flipped.right)))
+        made.append(normalized_error((state.U * unit, state.V), (flipped.left, flipped.right)))
     norm = np.linalg.norm(flipped.left @ flipped.right.T)
     assert len(made) > 5
     assert made[-1] < 0.1 < made[0]
@@ -172,7 +172,7 @@ def test_recovers_from_outliers_of_every_kind(model: str, share: float) -> None:
     planted = plant(60, 50, 2, 880, outliers=share, outlier_model=model, rng=12)
     result = rr.recover(planted.A, planted.y, 2, solver=MessagePassing())
     assert result.status is rr.Status.RECOVERED
-    assert judge(result, planted).error < 1e-9
+    assert evaluate(result, planted).error < 1e-9
 
 
 def steps(problem: Problem, solver: MessagePassing) -> list[MessageState]:
@@ -188,7 +188,7 @@ def steps(problem: Problem, solver: MessagePassing) -> list[MessageState]:
 def test_hands_over_the_best_when_it_gets_no_further() -> None:
     """Nearly half of the measurements are of another matrix: there is nothing to find."""
     planted = plant(40, 30, 2, 300, outliers=0.45, outlier_model="impostor", rng=13)
-    problem = Problem(as_operator(planted.A), planted.y, 2).normalised()
+    problem = Problem(as_operator(planted.A), planted.y, 2).normalized()
     solver = MessagePassing(patience=5)
     seen = steps(problem, solver)
     errors = [float(state.mixture.error) for state in seen]
@@ -208,7 +208,7 @@ def test_hands_over_the_best_when_it_gets_no_further() -> None:
 def test_an_estimate_of_nothing_is_not_handed_over() -> None:
     """So many flips that nothing rises above the noise: Gauss–Newton starts on its own."""
     planted = plant(30, 24, 2, 110, outliers=0.48, outlier_model="flip", rng=1)
-    problem = Problem(as_operator(planted.A), planted.y, 2).normalised()
+    problem = Problem(as_operator(planted.A), planted.y, 2).normalized()
     solver = MessagePassing(patience=3)
     seen = steps(problem, solver)
     assert len(seen) > 3  # staying at zero is not an end
@@ -240,7 +240,7 @@ def test_single_precision() -> None:
     A, y = planted.A.astype("float32"), planted.y.astype("float32")
     result = rr.recover(A, y, 2, solver=MessagePassing())
     assert result.left.dtype == np.float32
-    assert judge(result, planted).error < 1e-5
+    assert evaluate(result, planted).error < 1e-5
 
 
 @pytest.mark.parametrize("bad", [{"near": 0.0}, {"patience": 0}, {"max_steps": -1}])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from robustrank.metrics import balance, factor_distance, normalised_error, score_outliers
+from robustrank.metrics import balance, factor_distance, normalized_error, score_outliers
 
 rng = np.random.default_rng(0)
 X, Y = rng.standard_normal((9, 3)), rng.standard_normal((7, 3))
@@ -20,14 +20,14 @@ Array = np.ndarray[Any, Any]
 def test_normalised_error_is_the_frobenius_ratio() -> None:
     U, V = X + 0.1 * rng.standard_normal(X.shape), Y + 0.1 * rng.standard_normal(Y.shape)
     direct = np.linalg.norm(U @ V.T - X @ Y.T) / np.linalg.norm(X @ Y.T)
-    assert normalised_error((U, V), (X, Y)) == pytest.approx(direct, rel=1e-12)
+    assert normalized_error((U, V), (X, Y)) == pytest.approx(direct, rel=1e-12)
 
 
 @pytest.mark.parametrize("size", [1e-140, 1.0, 1e140])
 def test_normalised_error_of_a_tiny_difference_at_any_scale(size: float) -> None:
     U = X.copy()
     U[0, 0] *= 1 + 1e-13
-    error = normalised_error((U * size, Y), (X * size, Y))
+    error = normalized_error((U * size, Y), (X * size, Y))
     exact = abs(U[0, 0] - X[0, 0]) * np.linalg.norm(Y[:, 0]) / np.linalg.norm(X @ Y.T)
     assert error == pytest.approx(exact, rel=0.5)
     assert error < 1e-13
@@ -36,12 +36,12 @@ def test_normalised_error_of_a_tiny_difference_at_any_scale(size: float) -> None
 def test_normalised_error_between_different_ranks_and_libraries(xp: Any) -> None:
     wide = (np.pad(X, ((0, 0), (0, 2))), np.pad(Y, ((0, 0), (0, 2))))
     estimate = tuple(xp.asarray(part) for part in wide)
-    assert normalised_error(estimate, (xp.asarray(X), xp.asarray(Y))) < 1e-14
+    assert normalized_error(estimate, (xp.asarray(X), xp.asarray(Y))) < 1e-14
 
 
 def test_error_against_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="zero"):
-        normalised_error((X, Y), (0 * X, Y))
+        normalized_error((X, Y), (0 * X, Y))
 
 
 @given(st.integers(0, 10_000), st.floats(0.1, 10))
@@ -73,7 +73,7 @@ def test_distance_pads_the_smaller_rank() -> None:
 
 def test_outlier_score_counts() -> None:
     score = score_outliers([True, True, False, False], np.asarray([True, False, True, False]))
-    assert (score.found, score.accused, score.missed) == (1, 1, 1)
+    assert (score.found, score.false_positives, score.missed) == (1, 1, 1)
     assert (score.precision, score.recall) == (0.5, 0.5)
 
 

@@ -21,7 +21,7 @@ from robustrank.operators import (
     as_operator,
     check_operator,
 )
-from robustrank.operators.fused import kernels_for, tangent_rows
+from robustrank.operators.kernels import kernels_for, tangent_rows
 
 M, N1, N2 = 37, 9, 7
 Array = np.ndarray[Any, Any]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustrank.backend import (
+from robustrank.linalg import (
     frobenius_norm,
     leading_svd,
     lower_median,

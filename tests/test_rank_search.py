@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.columns import may_be_too_few, may_be_too_many
-from robustrank.metrics import judge, normalised_error
+from robustrank.certificate.rank_check import rank_may_be_too_high, rank_may_be_too_low
+from robustrank.metrics import evaluate, normalized_error
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
 from robustrank.simulate import Planted, plant
@@ -31,7 +31,7 @@ def told(planted: Planted) -> float:
     right = ~planted.outliers
     everything = rr.GaussNewton(alpha_h=1e9)
     answer = rr.recover(planted.A[right], planted.y[right], RANK, solver=everything)
-    return normalised_error((answer.left, answer.right), (planted.left, planted.right))
+    return normalized_error((answer.left, answer.right), (planted.left, planted.right))
 
 
 @pytest.mark.parametrize("given", [2, 3, 5, 12])
@@ -44,7 +44,7 @@ def test_the_rank_comes_out_whatever_was_given(given: int, noise: float) -> None
     else:
         answer = rr.recover(planted.A, planted.y, given)
     assert answer.rank == RANK
-    error = judge(answer, planted).error
+    error = evaluate(answer, planted).error
     if noise:
         assert answer.status is rr.Status.SETTLED
         assert error < 1.02 * told(planted)
@@ -74,8 +74,8 @@ def test_columns_too_many_and_too_few_are_seen_in_any_unit(
     for rank in (1, 2, 3):
         solver = rr.GaussNewton(max_iterations=200, settle_from=0)
         seen[rank] = rr.recover(problem.operator, problem.y, rank, solver=solver)
-    assert [may_be_too_many(problem, seen[rank]) for rank in (2, 3)] == [False, True]
-    assert [may_be_too_few(problem, seen[rank]) for rank in (1, 2)] == [True, False]
+    assert [rank_may_be_too_high(problem, seen[rank]) for rank in (2, 3)] == [False, True]
+    assert [rank_may_be_too_low(problem, seen[rank]) for rank in (1, 2)] == [True, False]
     assert seen[2].certificate.prediction_error < seen[3].certificate.prediction_error
 
 
@@ -86,7 +86,7 @@ def test_so_few_measurements_that_a_missing_column_would_not_show() -> None:
     assert answer.status is not rr.Status.SETTLED
     problem = Problem(as_operator(planted.A), planted.y, 2)
     of_rank_1 = rr.recover(planted.A, planted.y, 1, solver=rr.GaussNewton(settle_from=0))
-    assert may_be_too_few(problem, of_rank_1)
+    assert rank_may_be_too_low(problem, of_rank_1)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])
@@ -95,7 +95,7 @@ def test_a_small_singular_value_is_no_surplus(noise: float) -> None:
     answer = rr.recover(planted.A, planted.y, RANK)
     assert answer.rank == RANK
     assert answer.converged
-    assert judge(answer, planted).error < 0.005
+    assert evaluate(answer, planted).error < 0.005
 
 
 def test_sensing_that_is_not_centred_leads_to_no_claim_of_too_low_a_rank() -> None:
@@ -119,7 +119,7 @@ def test_nothing_but_noise_has_no_rank() -> None:
     problem = Problem(as_operator(rng.standard_normal((150, 12, 9))), rng.standard_normal(150), 3)
     search = RankSearch()
     (outcome,) = drive([problem], search, rng)
-    assert search.rank_seen(problem.normalised(), outcome.state) is None
+    assert search.rank_seen(problem.normalized(), outcome.state) is None
 
 
 def test_each_of_many_has_its_own_rank(xp: Any) -> None:
@@ -160,7 +160,7 @@ def test_a_search_that_is_stopped_keeps_what_there_is(how: str) -> None:
     assert answer.status.name == wanted[how]
     assert answer.attempts[-1].status is answer.status
     assert answer.solver == "Gauss–Newton"  # the answer that there was, not what the search saw
-    assert judge(answer, planted).error < 0.1
+    assert evaluate(answer, planted).error < 0.1
 
 
 @pytest.mark.parametrize("how", ["callback", "time"])

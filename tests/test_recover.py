@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from robustrank.certificate.evidence import certify, conclude
 
 import robustrank as rr
-from robustrank.certificate import certify, conclude
-from robustrank.metrics import judge, normalised_error, score_outliers
+from robustrank.metrics import evaluate, normalized_error, score_outliers
 from robustrank.simulate import Planted, plant
 
 Array = np.ndarray[Any, Any]
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 def error_of(result: rr.Recovery, planted: Planted) -> float:
     factors = np.asarray(result.left, float), np.asarray(result.right, float)
-    return normalised_error(factors, (planted.left, planted.right))
+    return normalized_error(factors, (planted.left, planted.right))
 
 
 def test_recovers_matrix_and_outliers(small: Planted) -> None:
@@ -35,7 +35,7 @@ def test_recovers_matrix_and_outliers(small: Planted) -> None:
     assert result.certificate.holds
     assert np.allclose(result.matrix, small.matrix, rtol=1e-6)
     score = score_outliers(result.outliers, small.outliers)
-    assert (score.missed, score.accused) == (0, 0)
+    assert (score.missed, score.false_positives) == (0, 0)
     assert np.allclose(result.residual, small.y - np.einsum("ijk,jk->i", small.A, result.matrix))
 
 
@@ -222,7 +222,7 @@ def test_answer_that_is_bent_to_the_measurements_is_not_called_noise() -> None:
     """Near the limit a wrong answer meets half of the measurements exactly, so the median is 0."""
     planted = plant(20, 15, 2, 90, outliers=0.3, outlier_model="scale", rng=2)
     result = rr.recover(planted.A, planted.y, 2, solver="gauss-newton")
-    assert judge(result, planted).error > 0.1
+    assert evaluate(result, planted).error > 0.1
     assert not result.converged
 
 

@@ -93,14 +93,14 @@ def test_numbers_are_those_of_the_recovery() -> None:
 def test_the_truth_is_judged_by_the_metrics() -> None:
     estimate, truth = (RECOVERY.left, RECOVERY.right), (PLANTED.left, PLANTED.right)
     score = rr.metrics.score_outliers(RECOVERY.outliers, PLANTED.outliers)
-    assert tile(FULL, "Normalised error") == number(rr.metrics.normalised_error(estimate, truth))
+    assert tile(FULL, "Normalised error") == number(rr.metrics.normalized_error(estimate, truth))
     assert tile(FULL, "Outliers found") == str(score.found)
     assert tile(FULL, "Outliers missed") == str(score.missed)
-    assert tile(FULL, "Falsely accused") == str(score.accused)
+    assert tile(FULL, "Falsely false_positives") == str(score.false_positives)
     wrong = replace(RECOVERY, outliers=~RECOVERY.outliers)
     page = render_report(wrong, truth=PLANTED)
     assert tile(page, "Outliers missed") == "20"
-    assert tile(page, "Falsely accused") == "380"
+    assert tile(page, "Falsely false_positives") == "380"
 
 
 def test_without_a_truth_nothing_is_said_about_it() -> None:
@@ -113,7 +113,7 @@ def test_solvers_are_compared() -> None:
     found = re.search(r"Solvers side by side</h2>(<table>.*?</table>)", FULL)
     assert found is not None
     table = Reader(found[1]).text
-    error = rr.metrics.normalised_error(
+    error = rr.metrics.normalized_error(
         (VANILLA.left, VANILLA.right), (PLANTED.left, PLANTED.right)
     )
     for expected in ("median-TGD", "vanilla-GD", "✓ Recovered", number(error), "50"):

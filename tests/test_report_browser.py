@@ -131,12 +131,12 @@ def test_screenshot_shows_the_verdict_and_the_series(
     shot = tmp_path / "shot.png"
     browse(frame, tmp_path / "profile", f"--screenshot={shot}", f"--window-size={width},5000")
     pixels = np.round(255 * imread(shot)[:, :width, :3]).astype(int)
-    for name, colour in {
+    for name, color in {
         "green of the verdict": (0x1C, 0x7C, 0x4A),
         "blue of the believed": (0x2B, 0x6C, 0xB0),
         "orange of the others": (0xDD, 0x6B, 0x20),
     }.items():
-        count = np.count_nonzero(np.all(np.abs(pixels - colour) <= 3, axis=-1))
+        count = np.count_nonzero(np.all(np.abs(pixels - color) <= 3, axis=-1))
         assert count > 200, f"{count} pixels have the {name}"
 
 

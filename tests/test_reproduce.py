@@ -16,19 +16,19 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from robustrank.experiments import NAMES, Cell, Experiment, Table, experiment, load, run, standing
-from robustrank.experiments.claims import (
+from experiments import NAMES, Cell, Experiment, Table, experiment, load, run, standing
+from experiments.claims import (
     Verdict,
     claims,
     red_line,
     slope_of,
     transition_by_size,
 )
-from robustrank.experiments.rows import encode, files_of, read
-from robustrank.experiments.statistics import Rate, crossing, fit_line, ratio_with_interval
+from experiments.figures import sketches
+from experiments.page import render_reproduction
+from experiments.rows import encode, files_of, read
+from experiments.statistics import Rate, crossing, fit_line, ratio_with_interval
 from robustrank.report.canvas import write_image
-from robustrank.report.experiments import sketches
-from robustrank.report.reproduction import render_reproduction
 
 ROOT = Path(__file__).parents[1]
 

@@ -11,9 +11,9 @@ from robustrank.metrics import balance
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
 from robustrank.simulate import Planted, plant
-from robustrank.spectral import truncated_start
+from robustrank.solvers.initialization import spectral_initialization
+from robustrank.solvers.weights import TruncatedWeights, UniformWeights
 from robustrank.theory import truncated_second_moment
-from robustrank.trust import KeepAll, MedianTruncation
 
 Array = np.ndarray[Any, Any]
 
@@ -33,8 +33,8 @@ def surrogate(A: Array, y: Array, judges: Array, alpha: float) -> Array:
 
 def start(planted: Planted, alpha: float, *, split: bool, y: Array | None = None) -> Array:
     problem = Problem(as_operator(planted.A), planted.y if y is None else y, planted.rank)
-    U0, V0 = truncated_start(
-        problem, MedianTruncation(alpha), np.random.default_rng(0), sample_split=split
+    U0, V0 = spectral_initialization(
+        problem, TruncatedWeights(alpha), np.random.default_rng(0), sample_split=split
     )
     assert np.allclose(U0.T @ U0, V0.T @ V0)  # U0 = C_L Σ^½ and V0 = C_R Σ^½ are balanced
     return U0 @ V0.T  # type: ignore[no-any-return]
@@ -73,17 +73,19 @@ def test_split_reads_only_half_of_the_data(small: Planted) -> None:
     operator = as_operator(small.A)
     problem = Problem(operator, small.y, 2)
     before = operator.passes
-    rule, rng = MedianTruncation(12.0), np.random.default_rng(0)
-    truncated_start(problem, rule, rng, sample_split=True)
+    rule, rng = TruncatedWeights(12.0), np.random.default_rng(0)
+    spectral_initialization(problem, rule, rng, sample_split=True)
     assert operator.passes - before == 0.5
-    truncated_start(problem, rule, rng)
+    spectral_initialization(problem, rule, rng)
     assert operator.passes - before == 1.5
 
 
 def test_split_of_one_measurement_is_refused() -> None:
     problem = Problem(as_operator(np.ones((1, 1, 1))), np.ones(1), 1)
     with pytest.raises(ValueError, match="at least two"):
-        truncated_start(problem, KeepAll(), np.random.default_rng(0), sample_split=True)
+        spectral_initialization(
+            problem, UniformWeights(), np.random.default_rng(0), sample_split=True
+        )
 
 
 def test_proposition_concentration_of_the_surrogate() -> None:
@@ -103,8 +105,8 @@ def test_proposition_concentration_of_the_surrogate() -> None:
 def test_theorem_2_start_lies_in_the_basin_with_enough_measurements() -> None:
     planted = plant(10, 8, 1, 30000, outliers=0.01, outlier_model="huge", rng=4)
     problem = Problem(as_operator(planted.A), planted.y, 1)
-    U0, V0 = truncated_start(
-        problem, MedianTruncation(6.2), np.random.default_rng(0), sample_split=True
+    U0, V0 = spectral_initialization(
+        problem, TruncatedWeights(6.2), np.random.default_rng(0), sample_split=True
     )
     Z = np.concatenate(balance(planted.left, planted.right))
     W0 = np.concatenate([U0, V0])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.operators.fused import kernels_for
+from robustrank.operators.kernels import kernels_for
 
 PLANTED = rr.simulate.plant(60, 50, 2, 700, outliers=0.05, rng=4)  # large enough for the kernels
 

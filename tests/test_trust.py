@@ -10,23 +10,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustrank.backend import lower_median
-from robustrank.trust import KeepAll, MedianTruncation, TrustRule, left_out, mean_leverage, trusted
+from robustrank.linalg import lower_median
+from robustrank.solvers.weights import (
+    TruncatedWeights,
+    UniformWeights,
+    WeightFunction,
+    left_out,
+    mean_leverage,
+    weighted,
+)
 
-RULES: list[TrustRule] = [MedianTruncation(6.0), MedianTruncation(1.0), KeepAll()]
+RULES: list[WeightFunction] = [TruncatedWeights(6.0), TruncatedWeights(1.0), UniformWeights()]
 magnitudes = st.lists(st.floats(0, 1e6), min_size=1, max_size=40).map(np.asarray)
 
 
 @given(magnitudes, st.floats(1, 20))
 def test_truncation_event_of_algorithm_1(values: Any, alpha: float) -> None:
     median = lower_median(values)
-    weights = MedianTruncation(alpha).weights(values, median)
+    weights = TruncatedWeights(alpha).weights(values, median)
     assert [bool(w) for w in weights] == [v <= alpha * median for v in values.tolist()]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 @given(values=magnitudes, exponent=st.integers(-200, 200))
-def test_rules_follow_the_scale(rule: TrustRule, values: Any, exponent: int) -> None:
+def test_rules_follow_the_scale(rule: WeightFunction, values: Any, exponent: int) -> None:
     scaled = values * 4.0**exponent
     if np.any((scaled == 0) & (values > 0)):
         return  # underflow is not a change of scale
@@ -37,7 +44,7 @@ def test_rules_follow_the_scale(rule: TrustRule, values: Any, exponent: int) -> 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 @given(values=magnitudes)
-def test_at_least_half_is_believed(rule: TrustRule, values: Any) -> None:
+def test_at_least_half_is_believed(rule: WeightFunction, values: Any) -> None:
     weights = rule.weights(values, lower_median(values))
     assert np.count_nonzero(weights) >= len(values) / 2
     assert np.all((weights >= 0) & (weights <= 1))
@@ -51,22 +58,22 @@ def test_weights_keep_dtype_and_library(xp: Any, dtype: str) -> None:
 
 def test_cutoff_is_where_belief_ends() -> None:
     values = np.linspace(0, 10, 101)
-    rule = MedianTruncation(1.5)
+    rule = TruncatedWeights(1.5)
     cutoff = rule.cutoff(float(lower_median(values)))
     assert cutoff is not None
     assert np.array_equal(rule.weights(values, lower_median(values)) > 0, values <= cutoff)
-    assert KeepAll().cutoff(3.0) is None
+    assert UniformWeights().cutoff(3.0) is None
 
 
 def test_infinite_value_without_weight_counts_as_zero(xp: Any) -> None:
     values, weights = xp.asarray([math.inf, -math.inf, 2.0]), xp.asarray([0.0, 0.0, 0.5])
-    assert [float(v) for v in trusted(values, weights)] == [0.0, 0.0, 1.0]
+    assert [float(v) for v in weighted(values, weights)] == [0.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.0, -1.0, math.nan, math.inf])
 def test_truncation_below_the_median_is_refused(alpha: float) -> None:
     with pytest.raises(ValueError, match=r"expected (≥ 1|a positive number)"):
-        MedianTruncation(alpha)
+        TruncatedWeights(alpha)
 
 
 def test_residuals_as_if_left_out_are_those_of_a_fit_without_the_measurement() -> None:

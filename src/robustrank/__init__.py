@@ -1,4 +1,4 @@
-"""Recover a low-rank matrix from linear measurements when some of them are garbage.
+"""Recover a low-rank matrix from linear measurements, some of which are outliers.
 
 >>> import robustrank as rr
 >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
@@ -8,39 +8,49 @@
 """
 
 from robustrank import metrics, operators, simulate, theory
-from robustrank.many import recover_many
+from robustrank.api import Interrupted, recover, recover_many
 from robustrank.problem import Problem, UndersampledWarning
-from robustrank.recover import Interrupted, recover
 from robustrank.result import Certificate, Recovery, Status, load
 from robustrank.solvers import (
+    Damping,
     GaussNewton,
     MedianTGD,
     MessagePassing,
     Portfolio,
     Progress,
-    RankSearch,
+    RankEstimator,
+    RankSchedule,
+    Settling,
+    TruncatedWeights,
+    TwoStage,
+    UniformWeights,
     VanillaGD,
+    Weighting,
 )
-from robustrank.trust import KeepAll, MedianTruncation
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
+    "Damping",
     "GaussNewton",
     "Interrupted",
-    "KeepAll",
     "MedianTGD",
-    "MedianTruncation",
     "MessagePassing",
     "Portfolio",
     "Problem",
     "Progress",
-    "RankSearch",
+    "RankEstimator",
+    "RankSchedule",
     "Recovery",
+    "Settling",
     "Status",
+    "TruncatedWeights",
+    "TwoStage",
     "UndersampledWarning",
+    "UniformWeights",
     "VanillaGD",
+    "Weighting",
     "load",
     "metrics",
     "operators",

@@ -7,16 +7,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from robustrank.backend import Array, frobenius_norm, like, namespace, to_numpy
+from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.linalg import frobenius_norm
 from robustrank.result import Recovery
 
 Factors = tuple[Array, Array]
 
 
-def normalised_error(estimate: Factors, truth: Factors) -> float:
+def normalized_error(estimate: Factors, truth: Factors) -> float:
     """‖U Vᵀ − X Yᵀ‖_F / ‖X Yᵀ‖_F, from thin factors: no n1 × n2 matrix is formed.
 
-    Both products live in the span of the stacked factors [U X] and [V Y], so the norms are those of
+    Both products live in the span of the batched factors [U X] and [V Y], so the norms are those of
     small matrices, exact down to rounding even when the two products nearly agree.
     """
     (U, V), (X, Y) = estimate, truth
@@ -69,12 +70,12 @@ class OutlierScore:
 
     found: int  # outliers that were flagged
     missed: int  # outliers that were not
-    accused: int  # clean measurements that were flagged
+    false_positives: int  # clean measurements that were flagged
 
     @property
     def precision(self) -> float:
         """The share of flagged measurements that are outliers; 1 where none was flagged."""
-        flagged = self.found + self.accused
+        flagged = self.found + self.false_positives
         return self.found / flagged if flagged else 1.0
 
     @property
@@ -95,7 +96,7 @@ def score_outliers(flagged: Array, truth: Array) -> OutlierScore:
     return OutlierScore(
         found=int(np.sum(said & real)),
         missed=int(np.sum(~said & real)),
-        accused=int(np.sum(said & ~real)),
+        false_positives=int(np.sum(said & ~real)),
     )
 
 
@@ -116,18 +117,18 @@ class Truth(Protocol):
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Evaluation:
     """How far a recovery is from the truth."""
 
     error: float  # ‖U Vᵀ − X Yᵀ‖_F / ‖X Yᵀ‖_F
     outliers: OutlierScore
 
 
-def judge(recovery: Recovery, truth: Truth) -> Judgement:
+def evaluate(recovery: Recovery, truth: Truth) -> Evaluation:
     """Compare a recovery with the planted answer, in double precision."""
     estimate = to_numpy(recovery.left).astype(float), to_numpy(recovery.right).astype(float)
     planted = to_numpy(truth.left).astype(float), to_numpy(truth.right).astype(float)
-    return Judgement(
-        error=normalised_error(estimate, planted),
+    return Evaluation(
+        error=normalized_error(estimate, planted),
         outliers=score_outliers(recovery.outliers, truth.outliers),
     )

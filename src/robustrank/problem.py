@@ -1,11 +1,11 @@
-"""What is asked: find M of a given rank with A(M) = y, except where y lies."""
+"""The problem: find M of a given rank with A(M) = y, except where y is corrupted."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,101 +14,114 @@ import numpy as np
 from robustrank.backend import (
     Array,
     check_count,
-    check_same_place,
+    check_same_device,
     is_array,
     library,
     like,
-    lower_median,
     namespace,
-    refuse_masked,
+    reject_masked,
     to_numpy,
 )
-from robustrank.operators import Operator, ScaledOperator, StackedOperator, can_be_stacked
+from robustrank.linalg import lower_median
+from robustrank.operators import (
+    BatchedOperator,
+    CountedOperator,
+    Operator,
+    PassCounter,
+    PassCounterGroup,
+    ScaledOperator,
+    can_be_batched,
+)
 from robustrank.theory import degrees_of_freedom, half_normal_quantile
 
 
 class UndersampledWarning(UserWarning):
-    """There are fewer measurements than the matrix has free numbers."""
+    """There are fewer measurements than the matrix has degrees of freedom."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Measurements ``y`` of a matrix of ``rank``, seen through ``operator``; validated once.
+    """Measurements ``y`` = A(M) of a matrix M of ``rank``, A being ``operator``; validated once.
 
-    ``y`` may contain ±inf, which is an outlier like any other, but no NaN. It is held in the finer
-    of its own precision and the operator's, and the factors follow it.
+    ``y`` may contain ±inf, which is an outlier like any other, but no NaN. It is converted to the
+    finer dtype of its own and the operator's; the factors have the same dtype. Passes over the
+    sensing data are counted in ``counter``.
     """
 
     operator: Operator
     y: Array
     rank: int
+    counter: PassCounter = field(default_factory=PassCounter, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rank", _checked_rank(self.rank, self.operator.matrix_shape))
-        object.__setattr__(self, "y", _checked_measurements(self.y, self.operator))
-        _warn_if_undersampled(self.operator, self.rank)
+        given = self.operator
+        object.__setattr__(self, "rank", _checked_rank(self.rank, given.matrix_shape))
+        object.__setattr__(self, "y", _checked_measurements(self.y, given))
+        object.__setattr__(self, "operator", CountedOperator(given, self.counter))
+        _warn_if_undersampled(given, self.rank)
 
     @cached_property
     def scale(self) -> Array:
-        """The size of a typical measurement: the lower median of |y|. A plain float."""
+        """The size of a typical measurement: the lower median of |y|, as a float."""
         return float(lower_median(namespace(self.y).abs(self.y)))
 
     @property
     def typical_deviation(self) -> Array:
-        """The standard deviation of measurements of that size, were they normal."""
+        """The standard deviation of normal measurements of that typical size."""
         return self.scale / half_normal_quantile(0.5)
 
     @property
     def degrees_of_freedom(self) -> int:
-        """r (n1 + n2 − r), the free numbers of the matrix that is sought."""
+        """r (n1 + n2 − r), the degrees of freedom of a matrix of this rank."""
         return degrees_of_freedom(*self.operator.matrix_shape, self.rank)
 
     @cached_property
     def epsilon(self) -> float:
-        """The rounding unit of the coarser of the two precisions, that of A and that of y."""
+        """The machine epsilon of A or of y, whichever is larger."""
         finfo = namespace(self.y).finfo
         return max(float(finfo(dtype).eps) for dtype in (self.y.dtype, self.operator.dtype))
 
     @cached_property
     def units(self) -> Units:
-        """What a typical measurement and a typical sensing entry are about the size of."""
+        """Powers of two near the size of a typical measurement and of a typical sensing entry."""
         return Units(_power_of_two(self.scale), _power_of_two(self.operator.gain))
 
-    def normalised(self) -> Problem:
-        """The same problem in its units; its solution times ``units.matrix`` solves this one.
+    def normalized(self) -> Problem:
+        """The same problem in ``units``; its solution times ``units.matrix`` solves this one.
 
-        No measurement is infinite there, so that a weight of zero takes any of them out.
+        Infinite measurements become large finite ones, so that a weight of zero removes them.
         """
         units, operator = self.units, self.operator
         if units.sensing != 1:
             operator = ScaledOperator(operator, 1 / units.sensing)
         xp = namespace(self.y)
-        with np.errstate(over="ignore"):  # what overflows is an outlier
+        with np.errstate(over="ignore"):  # a measurement that overflows is an outlier
             y = xp.clip(self.y / units.measurement, min=-self._largest, max=self._largest)
-        return _unchecked(operator=operator, y=y, rank=self.rank)
+        return _unchecked(operator=operator, y=y, rank=self.rank, counter=self.counter)
 
     def of_rank(self, rank: int) -> Problem:
-        """The same measurements, of a matrix of another rank."""
-        return _unchecked(operator=self.operator, y=self.y, rank=rank)
+        """The same measurements, for a matrix of another rank."""
+        return _unchecked(operator=self.operator, y=self.y, rank=rank, counter=self.counter)
 
     @staticmethod
-    def stacked(problems: Sequence[Problem]) -> Problem:
-        """Problems of one shape as one: its arrays have a leading axis, as has its scale."""
-        xp = namespace(problems[0].y)
+    def batched(problems: Sequence[Problem]) -> Problem:
+        """Problems of one shape as one problem, whose arrays and scale have a leading axis."""
+        xp, first = namespace(problems[0].y), problems[0]
+        operator = BatchedOperator([problem.operator for problem in problems], first.y.dtype)
+        counter = PassCounterGroup([problem.counter for problem in problems])
         return _unchecked(
-            operator=StackedOperator(
-                [problem.operator for problem in problems], problems[0].y.dtype
-            ),
+            operator=CountedOperator(operator, counter),
             y=xp.stack([problem.y for problem in problems], axis=0),
-            rank=problems[0].rank,
-            scale=xp.asarray([problem.scale for problem in problems], **like(problems[0].y)),
+            rank=first.rank,
+            counter=counter,
+            scale=xp.asarray([problem.scale for problem in problems], **like(first.y)),
         )
 
-    def can_be_stacked_with(self, other: Problem) -> bool:
-        """Whether two problems are of one kind and shape, precision and place."""
+    def can_be_batched_with(self, other: Problem) -> bool:
+        """Whether two problems have the same kind of operator, shape, rank, dtype and device."""
         return (
-            can_be_stacked(self.operator)
-            and can_be_stacked(other.operator)
+            can_be_batched(self.operator)
+            and can_be_batched(other.operator)
             and self.rank == other.rank
             and self.operator.matrix_shape == other.operator.matrix_shape
             and self.operator.dtype == other.operator.dtype
@@ -117,8 +130,8 @@ class Problem:
             and like(self.y) == like(other.y)
         )
 
-    def in_its_units(self, residual: Array) -> Array:
-        """Residuals of the normalised problem as those of this one."""
+    def to_user_units(self, residual: Array) -> Array:
+        """Residuals of the normalized problem in the units of this one."""
         xp = namespace(residual)
         with np.errstate(over="ignore"):
             moderate = xp.abs(self.y / self.units.measurement) < self._largest
@@ -126,25 +139,25 @@ class Problem:
 
     @property
     def _largest(self) -> float:
-        """The size that measurements are cut to, in units of a typical one."""
+        """The size to which measurements are clipped, in units of a typical one."""
         return float(namespace(self.y).finfo(self.y.dtype).max) / 4
 
 
 @dataclass(frozen=True)
 class Units:
-    """Powers of two, so that changing to them and back rounds nothing."""
+    """Units that are powers of two, so that converting to them and back causes no rounding."""
 
     measurement: float
     sensing: float
 
     @property
     def matrix(self) -> float:
-        """The unit of M that follows from the other two."""
+        """The unit of M that follows from the other two units."""
         return self.measurement / self.sensing
 
 
 def _unchecked(**parts: Any) -> Problem:
-    """A problem made of parts of others, which were checked."""
+    """A problem made of validated parts."""
     problem = object.__new__(Problem)
     for name, value in parts.items():
         object.__setattr__(problem, name, value)
@@ -152,7 +165,7 @@ def _unchecked(**parts: Any) -> Problem:
 
 
 def _power_of_two(size: float) -> float:
-    """The power of two nearest to a size; one where the size says nothing."""
+    """The power of two nearest to a size; 1 if the size is zero or not finite."""
     if not 0 < size < math.inf:
         return 1.0
     exponent = round(math.log2(size))
@@ -170,10 +183,10 @@ def _checked_rank(rank: Any, shape: tuple[int, int]) -> int:
 
 
 def _checked_measurements(y: Any, operator: Operator) -> Array:
-    refuse_masked(y, "y")
+    reject_masked(y, "y")
     given = is_array(y)
     if given:
-        check_same_place(operator.asarray([1.0]), y)
+        check_same_device(operator.asarray([1.0]), y)
     values = y if given else operator.asarray(np.asarray(y))
     m = operator.measurements
     if tuple(values.shape) != (m,):
@@ -185,8 +198,8 @@ def _checked_measurements(y: Any, operator: Operator) -> Array:
     missing = int(xp.count_nonzero(xp.isnan(values)))
     if missing:
         raise ValueError(
-            f"y contains {missing} NaN; a missing measurement cannot be believed or doubted. "
-            "Remove those entries from y and the same rows from A"
+            f"y contains NaN ({missing} of {m} values); remove those entries from y and the same "
+            "rows from A"
         )
     _check_majority(values)
     return values
@@ -206,10 +219,10 @@ def _as_real_floating(values: Array, operator: Operator) -> Array:
 
 
 def _check_majority(values: Array) -> None:
-    """Refuse measurements of which more than half say the same: no median survives that."""
+    """Raise if more than half of the measurements are equal: medians are meaningless then."""
     array = to_numpy(values)
     if not np.any(array):
-        raise ValueError("y is all zero: there is nothing to recover; expected measurements of M")
+        raise ValueError("y is all zero; expected nonzero measurements of M")
     infinite = int(np.sum(np.isinf(array)))
     if infinite > len(array) // 2:
         raise ValueError(
@@ -220,13 +233,14 @@ def _check_majority(values: Array) -> None:
     same = int(np.sum(array == middle))
     if same > len(array) // 2 and len(array) > 2:
         raise ValueError(
-            f"{same} of {len(array)} measurements in y are exactly {middle:g}: more than half are "
-            "identical, as from a stuck or saturated sensor; remove them from y and A"
+            f"{same} of {len(array)} measurements in y are exactly {middle:g}. When more than half "
+            "are identical, as from a stuck or saturated sensor, the others cannot be separated "
+            "from them; remove the identical ones from y and A"
         )
     if not float(lower_median(np.abs(array))) > 0:
         raise ValueError(
-            "half of the measurements in y are exactly zero, so that no typical size can be told; "
-            "remove them from y and A"
+            "half of the measurements in y are exactly zero, so the typical size of a measurement "
+            "cannot be determined; remove them from y and A"
         )
 
 
@@ -236,8 +250,8 @@ def _warn_if_undersampled(operator: Operator, rank: int) -> None:
     if operator.measurements < needed:
         warnings.warn(
             f"{operator.measurements} measurements cannot determine a {n1} × {n2} matrix of rank "
-            f"{rank}: it has {needed} degrees of freedom. Unless its rank is lower, expect a wrong "
-            "answer: add measurements or lower the rank",
+            f"{rank}, which has {needed} degrees of freedom. Unless the true rank is lower, the "
+            "result will be wrong: add measurements or lower the rank",
             UndersampledWarning,
             stacklevel=5,
         )

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from robustrank.backend import check_count, check_positive, frobenius_norm, sample_quantile
+from robustrank.backend import check_count, check_positive
+from robustrank.linalg import frobenius_norm, sample_quantile
 from robustrank.operators import Operator
 
 ALPHA_H = 6.0  # the truncation of Theorem 1

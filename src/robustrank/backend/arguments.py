@@ -1,4 +1,4 @@
-"""Numbers and seeds that a user gives, checked."""
+"""Validation of numbers and random seeds given by the user."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Seed = int | np.random.Generator | None
 
 
 def check_positive(**numbers: Any) -> None:
-    """Raise for the first argument that is not a positive, finite number, by its name."""
+    """Raise for the first argument that is not a positive finite number, naming it."""
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, numbers_abc.Real):
             raise TypeError(f"{name}={value!r} is a {type(value).__name__}; expected a number")
         if not 0 < float(value) < math.inf:
-            raise ValueError(f"{name}={value}; expected a positive number")
+            raise ValueError(f"{name}={value}; expected a positive finite number")
 
 
 def check_count(**numbers: Any) -> None:
-    """Raise for the first argument that is not a whole number of at least one, by its name."""
+    """Raise for the first argument that is not an integer of at least 1, naming it."""
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, numbers_abc.Integral):
             raise TypeError(f"{name}={value!r} is a {type(value).__name__}; expected an integer")
@@ -30,7 +30,7 @@ def check_count(**numbers: Any) -> None:
 
 
 def as_generator(rng: Any) -> np.random.Generator:
-    """The generator that ``rng`` stands for: itself, seeded by an integer, or fresh."""
+    """The generator for ``rng``: the generator itself, one with that seed, or a fresh one."""
     if rng is None or isinstance(rng, np.random.Generator):
         return np.random.default_rng(rng)
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or not 0 <= rng < 2**63:

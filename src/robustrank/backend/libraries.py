@@ -1,4 +1,4 @@
-"""Array libraries by name, and random numbers drawn where they are needed."""
+"""Array libraries by name, and random numbers drawn on a device."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from array_api_compat import device
 
 from robustrank.backend.arrays import Array
-from robustrank.backend.cards import move
+from robustrank.backend.gpu import move
 
-# How each is installed; none is loaded before it is asked for.
+# Import name and pip name; a library is loaded only when it is used.
 LIBRARIES = {"numpy": "numpy", "torch": "torch", "jax": "jax", "cupy": "cupy-cuda12x"}
 
 
 def load_library(name: str) -> Any:
-    """The module of an array library; a sentence with the install line where it is missing."""
+    """Import an array library; the error says how to install it."""
     if name not in LIBRARIES:
         known = ", ".join(map(repr, LIBRARIES))
         raise ValueError(f"library={name!r} is not known; expected one of {known}")
@@ -30,9 +30,9 @@ def load_library(name: str) -> Any:
 def standard_normal(
     shape: tuple[int, ...], dtype: str, seed: int, library: str, target: str | None
 ) -> Array:
-    """Standard normal numbers drawn by a library on a device (None: where it usually works).
+    """Standard normal numbers drawn by a library on a device (None: its default device).
 
-    A seed gives the same numbers on every machine with that library and that kind of device.
+    A seed gives the same numbers wherever the library and the kind of device are the same.
     """
     module = load_library(library)
     if library == "torch":
@@ -42,7 +42,7 @@ def standard_normal(
     if library == "jax":
         if dtype == "float64" and not module.config.jax_enable_x64:
             raise ValueError(
-                'JAX has no double precision unless told; ask for dtype="float32", or call '
+                'JAX has float64 switched off; use dtype="float32", or call '
                 'jax.config.update("jax_enable_x64", True) first'
             )
         high, low = divmod(seed, 2**32)

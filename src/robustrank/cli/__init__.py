@@ -6,12 +6,12 @@ import sys
 
 
 def main() -> None:
-    """Run the command; without its libraries, say in one line how to get them."""
+    """Run the command; if a library is missing, say how to install it."""
     try:
         from robustrank.cli.app import run
 
         sys.exit(run())
-    except KeyboardInterrupt:  # while it was still being loaded
+    except KeyboardInterrupt:  # during the imports
         sys.exit("robustrank: interrupted")
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.startswith("robustrank"):

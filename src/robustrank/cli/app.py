@@ -1,4 +1,4 @@
-"""The command line's frame: the group of commands, and what an error looks like."""
+"""The command line: the group of commands, and how errors are reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from robustrank.backend import DeviceMemoryError
 from robustrank.cli.demo import demo
 from robustrank.cli.doctor import doctor
 from robustrank.cli.recover import recover
-from robustrank.cli.reproduce import reproduce
 from robustrank.cli.simulate import simulate
 from robustrank.cli.streams import harden_output
 
@@ -24,20 +23,19 @@ OK, NOT_CONVERGED, BAD_INPUT = 0, 1, 2
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(robustrank.__version__, prog_name="robustrank")
 def app() -> None:
-    """Recover a low-rank matrix from linear measurements when some of them are garbage.
+    """Recover a low-rank matrix from linear measurements, some of which are outliers.
 
     \b
-    See it work:        robustrank demo
-    Make a problem:     robustrank simulate problem.npz --shape 60x50 --rank 3 -m 1500
+    Demonstration:      robustrank demo
+    Create a problem:   robustrank simulate problem.npz --shape 60x50 --rank 3 -m 1500
     Solve it:           robustrank recover problem.npz --rank 3 --report report.html
-    Redo the paper:     robustrank reproduce all --quick --report
     Check the machine:  robustrank doctor
 
-    Exit status: 0 done, 1 ran but did not converge (or was interrupted), 2 bad input.
+    Exit status: 0 success, 1 no certified result or interrupted, 2 invalid input.
     """  # noqa: D301
 
 
-for command in (demo, simulate, recover, reproduce, doctor):
+for command in (demo, simulate, recover, doctor):
     app.add_command(command)
 
 
@@ -45,7 +43,7 @@ def run() -> int:
     """Run the command line and return its exit status; an error is one line on stderr."""
     warnings.showwarning = _show_warning
     harden_output()
-    for name in ("SIGTERM", "SIGHUP"):  # a job that is ended saves its state like Ctrl-C
+    for name in ("SIGTERM", "SIGHUP"):  # treated like Ctrl-C, so that the result so far is saved
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _interrupt)
     try:
@@ -66,8 +64,8 @@ def run() -> int:
         return _fail(str(error))
     except MemoryError:
         return _fail(
-            "out of memory; store the sensing data as float32, or as an .npy file and give it with "
-            "--sensing: it is then read in blocks"
+            "out of memory; store the sensing data as float32, or as an .npy file passed with "
+            "--sensing, which is read in blocks"
         )
     except OSError as error:
         named = error.filename is not None and error.strerror is not None

@@ -1,4 +1,4 @@
-"""Problems and answers as files."""
+"""Reading problems from files and writing results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OUTPUT_SUFFIXES = (".npz", ".npy", ".csv")
 
 @dataclass(frozen=True, eq=False)
 class KnownTruth:
-    """The planted answer that ``simulate`` stores beside its measurements."""
+    """The true matrix and outliers that ``simulate`` stores with the measurements."""
 
     left: Matrix
     right: Matrix
@@ -28,7 +28,7 @@ class KnownTruth:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredData:
-    """What ``recover`` reads: sensing data, measurements and, for a planted problem, the truth."""
+    """Sensing data, measurements and, for a planted problem, the truth."""
 
     A: Matrix
     y: Matrix
@@ -55,7 +55,7 @@ def read_data(data: Path | None, sensing: Path | None, measurements: Path | None
     """Read a problem from an ``.npz`` file, from separate files, or from both."""
     if data is None and (sensing is None or measurements is None):
         raise ValueError(
-            "no data: give a .npz file with A and y, or --sensing A.npy and --measurements y.npy"
+            "no input: pass an .npz file with A and y, or --sensing A.npy and --measurements y.npy"
         )
     arrays = read_npz(data) if data is not None else {}
     A = map_npy(sensing) if sensing is not None else _member(arrays, "A", data)
@@ -65,8 +65,8 @@ def read_data(data: Path | None, sensing: Path | None, measurements: Path | None
 
 def _member(arrays: dict[str, Matrix], name: str, path: Path | None) -> Matrix:
     if name not in arrays:
-        found = ", ".join(arrays) or "nothing"
-        raise ValueError(f"{path} has no array named {name}; found {found}")
+        found = ", ".join(arrays) or "no arrays"
+        raise ValueError(f"{path} contains no array named {name}; it contains {found}")
     return arrays[name]
 
 
@@ -74,7 +74,7 @@ def _read_vector(path: Path) -> Matrix:
     if path.suffix.lower() not in (".csv", ".txt"):
         return np.array(map_npy(path))
     try:
-        with open(path, encoding="utf-8-sig") as text:  # Excel begins a file with a mark
+        with open(path, encoding="utf-8-sig") as text:  # Excel writes a byte order mark
             lines = [line for line in text if line.strip()]
         values: Matrix = np.loadtxt(lines, delimiter=",", ndmin=1) if lines else np.empty(0)
     except ValueError as error:
@@ -90,29 +90,29 @@ def _truth(arrays: dict[str, Matrix], A: Matrix, path: Path | None) -> KnownTrut
     two_dimensional = left.ndim == right.ndim == 2 and left.shape[1] == right.shape[1]
     size = A[0].size if A.ndim and len(A) else 0
     if not two_dimensional or len(left) * len(right) != size or len(outliers) != len(A):
-        raise ValueError(f"the truth in {path} does not fit A; remove {', '.join(names)}")
+        raise ValueError(f"the truth in {path} does not match A; remove {', '.join(names)}")
     return KnownTruth(left, right, outliers)
 
 
 def check_outputs(
     out: Path | None, report: Path | None, inputs: Iterable[Path | None] = ()
 ) -> None:
-    """Refuse outputs that could not be written or would destroy something, before any work."""
-    taken = {path.resolve(): "an input" for path in inputs if path is not None}
+    """Raise before any work if an output cannot be written or would overwrite another file."""
+    taken = {path.resolve(): "an input file" for path in inputs if path is not None}
     for path, endings in ((out, OUTPUT_SUFFIXES), (report, (".html", ".htm"))):
         if path is None:
             continue
         if path.resolve() in taken:
-            raise ValueError(f"{path} is {taken[path.resolve()]} already; choose another name")
+            raise ValueError(f"{path} is also {taken[path.resolve()]}; choose another name")
         check_writable(path)
         if path.suffix not in endings:
             expected = ", ".join(endings)
-            raise ValueError(f"{path} has an unknown ending; expected one of {expected}")
-        taken[path.resolve()] = "another output"
+            raise ValueError(f"{path} has an unknown extension; expected one of {expected}")
+        taken[path.resolve()] = "another output file"
 
 
 def write_recovery(path: Path, recovery: Recovery) -> None:
-    """Write the whole recovery (``.npz``), or its matrix alone (``.npy``, ``.csv``)."""
+    """Write the complete result (``.npz``) or only the matrix (``.npy``, ``.csv``)."""
     if path.suffix == ".npz":
         recovery.save(path)
         return

@@ -1,4 +1,4 @@
-"""``robustrank demo``: the main job, end to end, on a planted problem."""
+"""``robustrank demo``: the whole workflow on a planted problem."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from robustrank.api import recover
 from robustrank.cli.data import MatrixShape
 from robustrank.cli.progress import meter, solver_callback
 from robustrank.files import check_writable
-from robustrank.metrics import judge
-from robustrank.recover import recover
+from robustrank.metrics import evaluate
 from robustrank.report import require_matplotlib, write_report
 from robustrank.result import Recovery
 from robustrank.simulate import Planted, plant
@@ -21,10 +21,10 @@ from robustrank.solvers import MedianTGD, VanillaGD
 
 @click.command()
 @click.option("--seed", type=int, default=2026, show_default=True)
-@click.option("--shape", type=MatrixShape(), default="150x120", show_default=True)
-@click.option("--rank", type=int, default=5, show_default=True)
-@click.option("-m", "--measurements", type=int, default=2400, show_default=True)
-@click.option("--outliers", type=float, default=0.05, show_default=True, help="Fraction corrupted.")
+@click.option("--shape", type=MatrixShape(), default="60x50", show_default=True)
+@click.option("--rank", type=int, default=3, show_default=True)
+@click.option("-m", "--measurements", type=int, default=900, show_default=True)
+@click.option("--outliers", type=float, default=0.05, show_default=True, help="Outlier fraction.")
 @click.option(
     "--report",
     type=click.Path(path_type=Path),
@@ -35,21 +35,25 @@ from robustrank.solvers import MedianTGD, VanillaGD
 def demo(
     seed: int, shape: tuple[int, int], rank: int, measurements: int, outliers: float, report: Path
 ) -> int:
-    """Plant a matrix, corrupt 5 % of its measurements, recover it, and write a report page."""
+    """Recover a matrix from measurements with 5 % outliers, and write a report page.
+
+    The default solver is compared with the paper's method and with gradient descent that does not
+    reject outliers.
+    """
     require_matplotlib()
     check_writable(report)
     console = Console()
     n1, n2 = shape
     console.print(
         f"A {n1} × {n2} matrix of rank {rank}, measured {measurements:,} times; "
-        f"{round(outliers * measurements):,} measurements are replaced by huge garbage.",
+        f"{round(outliers * measurements):,} measurements are replaced by large random numbers.",
         highlight=False,
     )
     planted = plant(n1, n2, rank, measurements, outliers=outliers, rng=seed)
     robust = _solve(planted, "auto", "robustrank")
     paper = _solve(planted, MedianTGD(), "the paper's method")
-    # As many iterations as the paper's method took: enough to see that more would not help.
-    naive = _solve(planted, VanillaGD(max_iterations=paper.iterations), "a naive method")
+    # As many iterations as the paper's method: enough to see that more would not help.
+    naive = _solve(planted, VanillaGD(max_iterations=paper.iterations), "gradient descent")
     console.print(_table(planted, [robust, paper, naive]))
     title = "robustrank demo: a planted problem"
     write_report(report, robust, truth=planted, beside=[paper, naive], title=title)
@@ -57,10 +61,10 @@ def demo(
     return 0 if robust.converged else 1
 
 
-def _solve(planted: Planted, solver: str | MedianTGD | VanillaGD, what: str) -> Recovery:
-    with meter(what) as show:
-        watch = solver_callback(show)
-        return recover(planted.A, planted.y, planted.rank, solver=solver, callback=watch)
+def _solve(planted: Planted, solver: str | MedianTGD | VanillaGD, title: str) -> Recovery:
+    with meter(title) as show:
+        callback = solver_callback(show)
+        return recover(planted.A, planted.y, planted.rank, solver=solver, callback=callback)
 
 
 def _table(planted: Planted, recoveries: list[Recovery]) -> Table:
@@ -75,14 +79,14 @@ def _table(planted: Planted, recoveries: list[Recovery]) -> Table:
 
 
 def _cells(planted: Planted, recovery: Recovery) -> list[tuple[str, str]]:
-    seen = judge(recovery, planted)
-    score = seen.outliers
+    evaluation = evaluate(recovery, planted)
+    score = evaluation.outliers
     return [
         ("status", recovery.status.value),
-        ("error against the truth", f"{seen.error:.1e}"),
+        ("error against the truth", f"{evaluation.error:.1e}"),
         ("outliers found", f"{score.found:,}"),
         ("outliers missed", f"{score.missed:,}"),
-        ("falsely accused", f"{score.accused:,}"),
+        ("false positives", f"{score.false_positives:,}"),
         ("iterations", f"{recovery.iterations:,}"),
         ("passes over the data", f"{recovery.passes:,.0f}"),
         ("time", f"{recovery.seconds:.1f} s"),

@@ -1,4 +1,4 @@
-"""``robustrank doctor``: whether this machine is ready, and how fast it is."""
+"""``robustrank doctor``: versions, devices and memory bandwidth of this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.table import Table
 from threadpoolctl import threadpool_info
 
 import robustrank
-from robustrank.backend import LIBRARIES, cards
+from robustrank.backend import LIBRARIES, gpus
 from robustrank.operators import as_operator, check_operator
 from robustrank.simulate import plant
 
@@ -28,7 +28,7 @@ _PASS_BYTES = 256 * 2**20
 def doctor() -> int:
     """Print versions, threads, backends and devices; check an operator; measure bandwidth."""
     table = Table(box=None, show_header=False, pad_edge=False)
-    for name, text in (*_versions(), *_threads(), *_backends(), *_cards()):
+    for name, text in (*_versions(), *_threads(), *_backends(), *_gpus()):
         table.add_row(name, text)
     healthy = True
     for dtype in ("float32", "float64"):
@@ -63,26 +63,26 @@ def _threads() -> Iterator[tuple[str, str]]:
 
 
 def _backends() -> Iterator[tuple[str, str]]:
-    """Which array libraries are here; found without importing them."""
+    """The installed array libraries, found without importing them."""
     distributions = packages_distributions()
     for module, package in LIBRARIES.items():
-        named = distributions.get(module, [package])  # CuPy has a package for every CUDA
+        named = distributions.get(module, [package])  # CuPy has one package per CUDA version
         yield f"backend {module}", _version_of(named[0])
 
 
-def _cards() -> Iterator[tuple[str, str]]:
-    """Which graphics cards there are, how much memory they have and how fast it is."""
-    found = cards()
-    for card in found:
-        memory = f"{card.free / 1e9:.0f} of {card.memory / 1e9:.0f} GB free"
-        speed = f"{card.copy_bandwidth() / 1e9:,.0f} GB/s copying"
-        yield f"device {card.device}", f"{card.name}, {memory}, {speed}"
+def _gpus() -> Iterator[tuple[str, str]]:
+    """The GPUs with their memory and bandwidth."""
+    found = gpus()
+    for gpu in found:
+        memory = f"{gpu.free / 1e9:.0f} of {gpu.memory / 1e9:.0f} GB free"
+        speed = f"{gpu.copy_bandwidth() / 1e9:,.0f} GB/s copying"
+        yield f"device {gpu.device}", f"{gpu.name}, {memory}, {speed}"
     if not found:
-        yield "device", "no CUDA device that PyTorch can use; the CPU does the work"
+        yield "device", "CPU only: PyTorch finds no CUDA device"
 
 
 def measure_bandwidth(repeats: int = 5) -> tuple[float, float]:
-    """GB/s of the two passes every solver makes over its sensing data, the best of a few."""
+    """GB/s of the two products that solvers compute with the sensing data, the best of a few."""
     A = np.ones((1024, _PASS_BYTES // 8 // 1024))
     x, w = np.ones(A.shape[1]), np.ones(A.shape[0])
 

@@ -1,4 +1,4 @@
-"""A bar that moves while something long is under way."""
+"""Progress bars for long operations."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from robustrank.solvers import Callback
 
-_PLAIN_EVERY = 10.0  # seconds between two lines where there is no terminal to draw on
+_PLAIN_EVERY = 10.0  # seconds between two lines if stderr is not a terminal
 
-Meter = Callable[[float, str], None]  # how far along, between 0 and 1, and a word about it
+Meter = Callable[[float, str], None]  # fraction done, between 0 and 1, and a note
 
 
 @contextlib.contextmanager
 def meter(title: str, quiet: bool = False) -> Iterator[Meter]:
-    """Shows progress on stderr: a bar on a terminal, a line now and then in a log."""
+    """Show progress on stderr: a bar on a terminal, a line every ten seconds otherwise."""
     console = Console(stderr=True)
     if quiet:
         yield _silent
@@ -42,7 +42,7 @@ def meter(title: str, quiet: bool = False) -> Iterator[Meter]:
 
 
 def solver_callback(show: Meter) -> Callback:
-    """The callback that puts a solve on a meter."""
+    """A callback that shows the progress of a solver."""
     return lambda progress: show(
         progress.fraction, f"misfit {progress.misfit:.1e}, iteration {progress.iteration:,}"
     )

@@ -1,4 +1,4 @@
-"""``robustrank recover``: solve a problem from files."""
+"""``robustrank recover``: solve a problem stored in files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from robustrank import api
+from robustrank.api import SOLVERS, Interrupted
 from robustrank.cli.data import (
     MatrixShape,
     MeasuredData,
@@ -16,9 +18,7 @@ from robustrank.cli.data import (
     write_recovery,
 )
 from robustrank.cli.progress import meter, solver_callback
-from robustrank.metrics import judge
-from robustrank.recover import SOLVERS, Interrupted
-from robustrank.recover import recover as solve
+from robustrank.metrics import evaluate
 from robustrank.report import require_matplotlib, write_report
 from robustrank.result import Recovery
 from robustrank.solvers import Portfolio
@@ -28,29 +28,33 @@ _FILE = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("data", type=_FILE, required=False)
-@click.option("--rank", type=int, required=True, help="Rank of the matrix.")
-@click.option("--sensing", type=_FILE, help="Sensing data A as .npy, of any size: read in blocks.")
+@click.option("--rank", type=int, required=True, help="Rank of the matrix, or an upper bound.")
+@click.option("--sensing", type=_FILE, help="Sensing data A as .npy, of any size; read in blocks.")
 @click.option("--measurements", type=_FILE, help="Measurements y as .npy or .csv.")
-@click.option("--shape", type=MatrixShape(), help="Needed where A is (m, n1·n2).")
+@click.option("--shape", type=MatrixShape(), help="Shape of the matrix; needed if A is (m, n1·n2).")
 @click.option("--solver", type=click.Choice(list(SOLVERS)), default="auto", show_default=True)
-@click.option("--max-iterations", type=int, help="At most this many iterations.")
-@click.option("--tolerance", type=float, help="Progress to stop at; 0 to use every iteration.")
+@click.option("--max-iterations", type=int, help="Maximum number of iterations.")
+@click.option(
+    "--tolerance", type=float, help="Relative change of the factors at which to stop; 0: never."
+)
 @click.option("--time-limit", type=float, help="Stop after this many seconds.")
 @click.option("--device", help='"cuda" or "cuda:1": move the data there first (needs PyTorch).')
-@click.option("--seed", type=int, help="Seed for the little that is random.")
-@click.option("-o", "--out", type=_FILE, help="Answer: .npz (everything), .npy or .csv (matrix).")
-@click.option("--report", type=_FILE, help="Write a page about the answer to this .html file.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no summary.")
+@click.option("--seed", type=int, help="Random seed.")
+@click.option(
+    "-o", "--out", type=_FILE, help="Output file: .npz (everything), .npy or .csv (matrix)."
+)
+@click.option("--report", type=_FILE, help="Write a report page to this .html file.")
+@click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor summary.")
 def recover(out: Path | None, report: Path | None, **given: Any) -> int:
     """Recover a low-rank matrix from DATA, an .npz file with the arrays A and y.
 
-    A is (m, n1, n2) or (m, n1·n2), y is (m,). Any of the measurements may be wrong by any amount.
+    A is (m, n1, n2) or (m, n1·n2) and y is (m,). Outliers in y may have any size.
 
     \b
     robustrank recover problem.npz --rank 5 --out answer.npz --report report.html
     robustrank recover --sensing A.npy --measurements y.csv --rank 5 --out matrix.csv
 
-    Ctrl-C stops the run and still writes what was asked for.
+    Ctrl-C stops the run; the result so far is still written.
     """  # noqa: D301
     check_outputs(out, report, inputs=[given[name] for name in ("data", "sensing", "measurements")])
     if report is not None:
@@ -65,14 +69,14 @@ def recover(out: Path | None, report: Path | None, **given: Any) -> int:
     if report is not None:
         write_report(report, recovery, truth=data.truth)
     if not given["quiet"]:
-        _tell(recovery, data, [path for path in (out, report) if path is not None])
+        _print_summary(recovery, data, [path for path in (out, report) if path is not None])
     return 0 if recovery.converged else 1
 
 
 def _solve(data: MeasuredData, given: dict[str, Any]) -> Recovery:
     solver = _limited(SOLVERS[given["solver"]](), given)
     with meter(given["solver"], given["quiet"]) as show:
-        return solve(
+        return api.recover(
             data.A,
             data.y,
             given["rank"],
@@ -86,20 +90,21 @@ def _solve(data: MeasuredData, given: dict[str, Any]) -> Recovery:
 
 
 def _limited(solver: Any, given: dict[str, Any]) -> Any:
-    """The solver, or every candidate of a portfolio, with the limits that were given."""
+    """The solver, or every solver of a portfolio, with the limits given on the command line."""
     if isinstance(solver, Portfolio):
-        return Portfolio(tuple(_limited(candidate, given) for candidate in solver.solvers))
+        return replace(solver, solvers=tuple(_limited(one, given) for one in solver.solvers))
     limits = {name: given[name] for name in ("max_iterations", "tolerance")}
     return replace(solver, **{name: limit for name, limit in limits.items() if limit is not None})
 
 
-def _tell(recovery: Recovery, data: MeasuredData, written: list[Path]) -> None:
+def _print_summary(recovery: Recovery, data: MeasuredData, written: list[Path]) -> None:
     click.echo(repr(recovery))
     if data.truth is not None:
-        seen = judge(recovery, data.truth)
+        evaluation = evaluate(recovery, data.truth)
+        score = evaluation.outliers
         click.echo(
-            f"  against truth    error {seen.error:.2e}; outliers {seen.outliers.found:,} found, "
-            f"{seen.outliers.missed:,} missed, {seen.outliers.accused:,} falsely accused"
+            f"  against truth    error {evaluation.error:.2e}; outliers: {score.found:,} found, "
+            f"{score.missed:,} missed, {score.false_positives:,} false positives"
         )
     for path in written:
         click.echo(f"  wrote            {path}")

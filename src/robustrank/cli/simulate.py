@@ -1,4 +1,4 @@
-"""``robustrank simulate``: plant a problem and write it to a file."""
+"""``robustrank simulate``: write a planted problem to a file."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ _MODELS = "\n".join(f"  {name:<10} {model.description}" for name, model in OUTLI
     type=click.Choice(list(OUTLIER_MODELS)),
     default="huge",
     show_default=True,
-    help="What corrupted measurements look like; see below.",
+    help="Distribution of the outliers; see below.",
 )
-@click.option("--noise", type=float, default=0.0, help="Bounded noise, in units of σ_r(M).")
+@click.option("--noise", type=float, default=0.0, help="Uniform noise, in units of σ_r(M).")
 @click.option("--condition-number", type=float, help="Ratio of the singular values σ_1/σ_r.")
 @click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float64")
-@click.option("--seed", type=int, help="The same seed makes the same problem everywhere.")
+@click.option("--seed", type=int, help="Random seed; the same seed gives the same problem.")
 @click.option(
     "--sensing",
     type=click.Path(path_type=Path),
-    help="Write the sensing data to this .npy file, of any size, and the rest to OUTPUT.",
+    help="Write the sensing data to this .npy file instead of OUTPUT; it may exceed memory.",
 )
 def simulate(output: Path, sensing: Path | None, **model: Any) -> None:
     """Plant a low-rank matrix, measure it, corrupt some measurements, and write OUTPUT (.npz).
 
-    OUTPUT holds A and y for `robustrank recover`, and the truth beside them for judging the answer.
+    OUTPUT contains A and y for `robustrank recover`, and the true matrix to compare with.
     """
     for path, suffix in ((output, ".npz"), (sensing, ".npy")):
         if path is not None and path.suffix != suffix:
-            raise ValueError(f"{path} should end in {suffix}")
+            raise ValueError(f"{path} must end in {suffix}")
         if path is not None:
             check_writable(path)
     planted = _plant(sensing, **model)
@@ -60,7 +60,7 @@ def simulate(output: Path, sensing: Path | None, **model: Any) -> None:
         arrays["A"] = planted.A
     with atomic_writer(output) as stream:
         np.savez(stream, **arrays)
-    _tell(planted, output, sensing)
+    _print_summary(planted, output, sensing)
 
 
 def _plant(sensing: Path | None, shape: tuple[int, int], **model: Any) -> Planted:
@@ -90,10 +90,10 @@ def _reserve(path: Path, shape: tuple[int, int, int], dtype: str) -> np.memmap[A
         return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
     except (OSError, OverflowError, ValueError) as error:
         size = np.prod(shape, dtype=float) * np.dtype(dtype).itemsize
-        raise ValueError(f"cannot make a file of {size / 1e9:,.0f} GB for sensing data") from error
+        raise ValueError(f"cannot create a file of {size / 1e9:,.0f} GB for A") from error
 
 
-def _tell(planted: Planted, output: Path, sensing: Path | None) -> None:
+def _print_summary(planted: Planted, output: Path, sensing: Path | None) -> None:
     m, n1, n2 = planted.A.shape
     where = f"{output} and {sensing}" if sensing else str(output)
     click.echo(

@@ -1,4 +1,4 @@
-"""Standard output that survives a reader who goes away and a terminal with few letters."""
+"""Standard output that survives a closed pipe and a terminal with a limited encoding."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import sys
 
 
 def harden_output() -> None:
-    """Make printing unable to fail a run that succeeded.
+    """Keep printing from making a successful run fail.
 
-    A letter that the terminal lacks is replaced; and when the reader of our output is gone, as
-    after ``| head``, the rest is dropped, so that the exit status still tells how the run went.
+    Characters that the terminal cannot show are replaced. When the reader closes the pipe, as after
+    ``| head``, the rest of the output is dropped, so that the exit status still describes the run.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
@@ -19,7 +19,7 @@ def harden_output() -> None:
 
 
 class _UntilClosed:
-    """A text stream that goes on into nothing once its reader has closed it."""
+    """A text stream whose output is discarded once the reader has closed it."""
 
     def __init__(self, stream: io.TextIOWrapper) -> None:
         self._stream = stream

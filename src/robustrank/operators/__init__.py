@@ -1,26 +1,35 @@
-"""How a matrix is measured: one file per family, one contract for all."""
+"""How a matrix is measured: one file per family of measurements, one contract for all."""
 
-from robustrank.operators.base import Operator, PassCounter
-from robustrank.operators.checks import check_operator
+from robustrank.operators.base import Operator
+from robustrank.operators.checks import OperatorCheck, check_operator
 from robustrank.operators.dense import DenseOperator
-from robustrank.operators.scaled import ScaledOperator
-from robustrank.operators.stacked import StackedOperator, can_be_stacked
 from robustrank.operators.streamed import StreamedOperator
-from robustrank.operators.tangent import Tangent, UnstoredTangent
-from robustrank.operators.transposed import TransposedOperator
-from robustrank.operators.wrap import as_operator
+from robustrank.operators.tangent import StoredTangent, UnstoredTangent
+from robustrank.operators.validate import as_operator
+from robustrank.operators.views import (
+    BatchedOperator,
+    CountedOperator,
+    PassCounter,
+    PassCounterGroup,
+    ScaledOperator,
+    TransposedOperator,
+    can_be_batched,
+)
 
 __all__ = [
+    "BatchedOperator",
+    "CountedOperator",
     "DenseOperator",
     "Operator",
+    "OperatorCheck",
     "PassCounter",
+    "PassCounterGroup",
     "ScaledOperator",
-    "StackedOperator",
+    "StoredTangent",
     "StreamedOperator",
-    "Tangent",
     "TransposedOperator",
     "UnstoredTangent",
     "as_operator",
-    "can_be_stacked",
+    "can_be_batched",
     "check_operator",
 ]

@@ -4,71 +4,37 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, frobenius_norm
-from robustrank.operators.tangent import Tangent
+from robustrank.backend import Array, like, namespace
+from robustrank.linalg import Factors, TangentMap, Triplets, leading_svd_by_products
+from robustrank.operators.tangent import UnstoredTangent
 
-Factors = tuple[Array, Array]  # (U, V), for U Vᵀ
-
-
-class PassCounter:
-    """Counts how many sensing rows were read; shared by an operator and the subsets taken of it."""
-
-    def __init__(self) -> None:
-        self.rows_read = 0
-
-    def add(self, rows: int) -> None:
-        """Note that ``rows`` more sensing rows were read."""
-        self.rows_read += rows
-
-
-def sampled_gain(sensing: Array, most_rows: int = 64, most_entries: int = 2**17) -> float:
-    """The root mean square entry of stored sensing data, from a few rows spread over it."""
-    rows = sensing.shape[0]
-    sample = max(1, min(most_rows, most_entries * rows // math.prod(sensing.shape)))
-    entries = sensing[:: -(-rows // sample), ...]
-    with np.errstate(invalid="ignore"):  # what is not finite is refused elsewhere
-        return float(frobenius_norm(entries / math.sqrt(math.prod(entries.shape))))
+_GAIN_PROBES = 2
 
 
 class Operator(ABC):
     """m linear measurements of an n1 × n2 matrix: A(M)_i = <A_i, M>.
 
-    Solvers see nothing else of the sensing data. Factors are U (n1 × r) and V (n2 × r), and no
-    method may assume that U Vᵀ fits in memory.
+    Solvers access the sensing data through this class only. Factors are U (n1 × r) and V (n2 × r);
+    no method may assume that U Vᵀ fits in memory.
+
+    A family of measurements implements the four abstract members. Everything else has a default
+    that is built on the two products, and that a family overrides where it can be faster.
     """
 
     @property
     @abstractmethod
-    def measurements(self) -> int:
-        """m, how many measurements there are."""
-
-    @property
-    @abstractmethod
-    def matrix_shape(self) -> tuple[int, int]:
-        """(n1, n2), the shape of the matrix that is measured."""
+    def shape(self) -> tuple[int, tuple[int, int]]:
+        """(m, (n1, n2)): the number of measurements and the shape of the measured matrix."""
 
     @property
     @abstractmethod
     def dtype(self) -> Any:
-        """The precision the sensing data is stored in."""
-
-    @property
-    @abstractmethod
-    def gain(self) -> float:
-        """The typical size of a sensing entry: A*(A(M)) is about m · gain² · M."""
-
-    @property
-    @abstractmethod
-    def in_memory(self) -> bool:
-        """Whether the sensing data is held in memory, rather than read from a file."""
-
-    @abstractmethod
-    def asarray(self, values: Any) -> Array:
-        """``values`` as an array of the sensing data's library, on its device."""
+        """The dtype of the sensing data."""
 
     @abstractmethod
     def measure(self, U: Array, V: Array) -> Array:
@@ -76,27 +42,89 @@ class Operator(ABC):
 
     @abstractmethod
     def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
-        """(G V, Gᵀ U) with G = A*(w) = Σ w_i A_i."""
+        """(G V, Gᵀ U) with G = A*(w) = Σ w_i A_i.
 
-    @abstractmethod
-    def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
-    ) -> tuple[Array, Array, Array]:
-        """The leading singular triplets (left, values, right) of A*(w), or of A*(w) + U Vᵀ."""
-
-    @abstractmethod
-    def tangent(self, U: Array, V: Array) -> Tangent:
-        """The measurements linearised at the factors (U, V)."""
-
-    @abstractmethod
-    def rows(self, index: slice) -> Operator:
-        """The operator of a subset of the measurements."""
+        The columns of U and V are independent of each other, and their numbers may differ. A
+        subset of the measurements is selected by setting the other weights w_i to zero.
+        """
 
     @property
-    @abstractmethod
-    def passes(self) -> float:
-        """How often the whole sensing data was read so far, reads by subsets included."""
+    def measurements(self) -> int:
+        """m, the number of measurements."""
+        return self.shape[0]
 
-    @abstractmethod
-    def add_passes(self, passes: float) -> None:
-        """Count reads that went by without a call, as when a card replays recorded steps."""
+    @property
+    def matrix_shape(self) -> tuple[int, int]:
+        """(n1, n2), the shape of the measured matrix."""
+        return self.shape[1]
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the sensing data is in memory rather than in a file."""
+        return True
+
+    def asarray(self, values: Any) -> Array:
+        """``values`` as an array of the sensing data's library, on its device."""
+        return np.asarray(values)
+
+    def tangent(self, U: Array, V: Array) -> TangentMap:
+        """The measurements linearized at the factors (U, V). Default: by products, not stored."""
+        return UnstoredTangent(self, U, V)
+
+    def leading_svd(
+        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+    ) -> Triplets:
+        """The leading singular triplets of A*(w), or of A*(w) + X Yᵀ with ``plus`` = (X, Y)."""
+        transpose = namespace(w).matrix_transpose
+        n1, n2 = self.matrix_shape
+
+        def times(V: Array) -> Array:
+            GV, _ = self.backproject(w, _no_columns(V, n1), V)
+            return GV if plus is None else GV + plus[0] @ (transpose(plus[1]) @ V)
+
+        def transpose_times(U: Array) -> Array:
+            _, GtU = self.backproject(w, U, _no_columns(U, n2))
+            return GtU if plus is None else GtU + plus[1] @ (transpose(plus[0]) @ U)
+
+        return leading_svd_by_products(times, transpose_times, (n1, n2), rank, rng, example=w)
+
+    def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
+        """‖A_i‖_F for every i, of shape (m,). Default: estimated by measuring random matrices.
+
+        Each probe is one pass; the relative error of a norm is about (2 · probes)^(−1/2).
+        """
+        generator = np.random.default_rng(rng)
+        n1, n2 = self.matrix_shape
+        # E <A_i, u vᵀ>² = ‖A_i‖² for standard normal u and v; several columns reduce the spread.
+        columns = min(8, n1, n2)
+        squares = [
+            self.measure(*(draw(self, generator, n, columns) for n in (n1, n2))) ** 2
+            for _ in range(probes)
+        ]
+        return namespace(squares[0]).sqrt(sum(squares) / (probes * columns))
+
+    @property
+    def gain(self) -> float:
+        """The root mean square sensing entry, so that A*(A(M)) is about m · gain² · M."""
+        return self._probed_gain
+
+    @cached_property
+    def _probed_gain(self) -> float:
+        norms = self.row_norms(_GAIN_PROBES)
+        mean_square = float(namespace(norms).mean(norms**2))
+        return math.sqrt(mean_square / math.prod(self.matrix_shape))
+
+    def __repr__(self) -> str:
+        m, (n1, n2) = self.shape
+        return f"{type(self).__name__}({m} measurements of a {n1} × {n2} matrix, {self.dtype})"
+
+
+def draw(operator: Operator, rng: np.random.Generator, *shape: int) -> Array:
+    """Standard normal numbers in the operator's dtype, as an array of its library."""
+    dtype = "float32" if "32" in str(operator.dtype) else "float64"
+    return operator.asarray(rng.standard_normal(shape).astype(dtype))
+
+
+def _no_columns(factor: Array, rows: int) -> Array:
+    """An empty factor with this many rows."""
+    return namespace(factor).zeros((rows, 0), **like(factor))

@@ -1,4 +1,4 @@
-"""A tall array read a few megabytes at a time, and the two products with it."""
+"""A tall array read in blocks of a few megabytes, and the two products with it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.operators.base import sampled_gain
+from robustrank.operators.array_backed import sampled_gain
 
 Matrix = np.ndarray[Any, Any]
 
@@ -18,8 +18,8 @@ BLOCK_BYTES = 32 * 2**20
 class BlockReader:
     """An array seen as (rows, size), read in blocks of rows along its first axis.
 
-    No more than one block is held at a time, and the pages of a memory map are given back to the
-    system as soon as they are used, so that resident memory does not grow with the file.
+    Only one block is in memory at a time. Pages of a memory map are released as soon as they have
+    been used, so that resident memory does not grow with the file.
     """
 
     def __init__(self, source: Matrix, block_bytes: int = BLOCK_BYTES) -> None:
@@ -28,7 +28,7 @@ class BlockReader:
         self.size = int(source[0].size)
         self.dtype = source.dtype.newbyteorder("=")
         self._block_bytes = block_bytes
-        self._give_back = _page_releaser(source)
+        self._release = _page_releaser(source)
 
     def times(self, x: Matrix) -> Matrix:
         """The product with a vector of ``size`` entries: (rows,)."""
@@ -45,9 +45,9 @@ class BlockReader:
         return total
 
     def gain(self) -> float:
-        """The root mean square entry, from a few rows spread over the array."""
+        """The root mean square entry, from evenly spaced rows."""
         found = sampled_gain(self.source)
-        self._give_back(self.source)  # a page may bring megabytes of neighbours with it
+        self._release(self.source)  # reading a page may load megabytes of neighboring pages
         return found
 
     def blocks(self) -> Iterator[tuple[slice, Matrix]]:
@@ -57,13 +57,13 @@ class BlockReader:
             rows = slice(first, min(first + height, self.rows))
             part = self.source[rows]
             yield rows, np.ascontiguousarray(part, self.dtype).reshape(len(part), self.size)
-            self._give_back(part)
+            self._release(part)
 
 
 def _page_releaser(source: Matrix) -> Callable[[Matrix], None]:
-    """What to do with a part of the array when it is done with."""
+    """The function that releases a part of the array after use."""
     mapping = getattr(source, "_mmap", None)
-    # A copy-on-write map ("c") keeps the user's changes in those very pages.
+    # The pages of a copy-on-write map ("c") hold the user's changes.
     droppable = getattr(source, "mode", None) in ("r", "r+", "w+")
     if mapping is None or not droppable or not hasattr(mmap, "MADV_DONTNEED"):
         return lambda _part: None

@@ -1,71 +1,65 @@
-"""The measurements linearised at a pair of factors."""
+"""Measurements linearized at a pair of factors: stored, or evaluated by products."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from robustrank.backend import Array, left_times, like, namespace, times
-from robustrank.operators.fused import Kernels, kernels_for
+from robustrank.backend import Array, like, namespace
+from robustrank.linalg import TangentMap, as_vector, from_vector, left_times, times
+from robustrank.operators.kernels import Kernels, kernels_for
 
 if TYPE_CHECKING:
     from robustrank.operators.base import Operator
 
 
-_ROWS = 512
+_BLOCK_ROWS = 512
 
 
 @dataclass(frozen=True, eq=False)
-class Tangent:
-    """The map (dU, dV) → A(dU Vᵀ + U dVᵀ) at fixed factors, stored row by row.
+class StoredTangent:
+    """A tangent map stored row by row; see ``linalg.TangentMap``.
 
     ``rows`` is (m, r, n1 + n2): row i holds (A_i V)ᵀ beside (A_iᵀ U)ᵀ. It is far smaller than the
-    sensing data, so that a linear solver can use it many times for one pass over that data. Steps
-    are stacked as in the paper's augmented variable, W = [dU; dV]. All may have a leading axis.
+    sensing data, so a linear solver can apply it many times for one pass over the sensing data.
     """
 
     rows: Array
+    U: Array
+    V: Array
+    reads: int = 1  # passes over the sensing data that it took to compute the rows
 
     def apply(self, W: Array) -> Array:
-        """The change of the measurements along W, (n1 + n2) × r: an array of shape (m,)."""
-        x = self.as_vector(W)
+        """The change of the measurements along W, of shape (m,)."""
         kernels = self._kernels()
-        return (kernels.times if kernels else times)(self._flat(), x)
+        return (kernels.times if kernels else times)(self._flat(), as_vector(W))
 
     def adjoint(self, w: Array) -> Array:
-        """The adjoint of ``apply``: an array of shape (n1 + n2, r)."""
+        """The adjoint of ``apply``, of shape (n1 + n2, r)."""
         kernels = self._kernels()
         flat = self._flat()
-        return self.from_vector(kernels.left_times(flat, w) if kernels else left_times(w, flat))
+        x = kernels.left_times(flat, w) if kernels else left_times(w, flat)
+        return from_vector(x, self.rows.shape[-2])
 
     def gram(self, weights: Array, W: Array) -> Array:
-        """``adjoint(weights * apply(W))``, in one read of the rows where that can be had."""
+        """``adjoint(weights * apply(W))``, in one read of the rows with compiled kernels."""
         kernels = self._kernels()
         if kernels is None:
             return self.adjoint(weights * self.apply(W))
-        return self.from_vector(kernels.gram(self._flat(), weights, self.as_vector(W)))
+        x = kernels.gram(self._flat(), weights, as_vector(W))
+        return from_vector(x, self.rows.shape[-2])
 
     def normal_matrix(self, weights: Array) -> Array:
-        """The matrix of ``gram``, for W ``as_vector``."""
+        """The matrix of ``gram``, accumulated in blocks so that the rows are not copied."""
         xp = namespace(self.rows)
         flat = self._flat()
         *leading, m, size = flat.shape
         total = xp.zeros((*leading, size, size), **like(flat))
-        for first in range(0, m, _ROWS):  # so that no second copy of the map is made
-            rows = slice(first, min(first + _ROWS, m))
-            some = flat[..., rows, :]
-            total += xp.matrix_transpose(some) @ (weights[..., rows, None] * some)
+        for first in range(0, m, _BLOCK_ROWS):
+            block = slice(first, min(first + _BLOCK_ROWS, m))
+            rows = flat[..., block, :]
+            total += xp.matrix_transpose(rows) @ (weights[..., block, None] * rows)
         return total
-
-    def as_vector(self, W: Array) -> Array:
-        """W as the products with ``rows`` take it: column after column."""
-        xp = namespace(W)
-        return xp.reshape(xp.matrix_transpose(W), (*W.shape[:-2], -1))
-
-    def from_vector(self, x: Array) -> Array:
-        """The W that stands for a vector."""
-        xp = namespace(x)
-        return xp.matrix_transpose(xp.reshape(x, (*x.shape[:-1], *self.rows.shape[-2:])))
 
     def _kernels(self) -> Kernels | None:
         return kernels_for(self.rows) if self.rows.ndim == 3 else None
@@ -77,14 +71,14 @@ class Tangent:
 
 @dataclass(frozen=True, eq=False)
 class UnstoredTangent:
-    """The same map without storing it: every product is a pass over the sensing data."""
+    """A tangent map by products: each ``apply`` or ``adjoint`` is a pass over the sensing data."""
 
     operator: Operator
     U: Array
     V: Array
 
     def apply(self, W: Array) -> Array:
-        """The change of the measurements along W: dU Vᵀ + U dVᵀ is [dU U] [V dV]ᵀ."""
+        """The change of the measurements along W: dU Vᵀ + U dVᵀ equals [dU U] [V dV]ᵀ."""
         n1, xp = self.U.shape[0], namespace(W)
         left = xp.concat([W[:n1, :], self.U], axis=1)
         return self.operator.measure(left, xp.concat([self.V, W[n1:, :]], axis=1))
@@ -94,5 +88,83 @@ class UnstoredTangent:
         return namespace(w).concat([*self.operator.backproject(w, self.U, self.V)], axis=0)
 
     def gram(self, weights: Array, W: Array) -> Array:
-        """``adjoint(weights * apply(W))``."""
+        """``adjoint(weights * apply(W))``: two passes."""
         return self.adjoint(weights * self.apply(W))
+
+    def normal_matrix(self, weights: Array) -> None:
+        """Not available without storing the map."""
+        return
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledTangent:
+    """A multiple of another tangent map."""
+
+    inner: TangentMap
+    factor: float
+
+    @property
+    def U(self) -> Array:
+        """The left factor of the inner map."""
+        return self.inner.U
+
+    @property
+    def V(self) -> Array:
+        """The right factor of the inner map."""
+        return self.inner.V
+
+    def apply(self, W: Array) -> Array:
+        """The change of the measurements along W."""
+        return self.factor * self.inner.apply(W)
+
+    def adjoint(self, w: Array) -> Array:
+        """The adjoint of ``apply``."""
+        return self.factor * self.inner.adjoint(w)
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        """``adjoint(weights * apply(W))``."""
+        return self.factor**2 * self.inner.gram(weights, W)
+
+    def normal_matrix(self, weights: Array) -> Array | None:
+        """The matrix of ``gram``, if the inner map has it."""
+        matrix = self.inner.normal_matrix(weights)
+        return None if matrix is None else self.factor**2 * matrix
+
+
+@dataclass(frozen=True, eq=False)
+class TransposedTangent:
+    """The tangent map of transposed measurements: the two halves of W change places."""
+
+    inner: TangentMap
+
+    @property
+    def U(self) -> Array:
+        """The right factor of the inner map."""
+        return self.inner.V
+
+    @property
+    def V(self) -> Array:
+        """The left factor of the inner map."""
+        return self.inner.U
+
+    def apply(self, W: Array) -> Array:
+        """The change of the measurements along W."""
+        return self.inner.apply(_swapped(W, self.U.shape[-2]))
+
+    def adjoint(self, w: Array) -> Array:
+        """The adjoint of ``apply``."""
+        return _swapped(self.inner.adjoint(w), self.V.shape[-2])
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        """``adjoint(weights * apply(W))``."""
+        swapped = self.inner.gram(weights, _swapped(W, self.U.shape[-2]))
+        return _swapped(swapped, self.V.shape[-2])
+
+    def normal_matrix(self, weights: Array) -> None:
+        """Not available: only NumPy arrays are transposed, and they use conjugate gradients."""
+        return
+
+
+def _swapped(W: Array, upper: int) -> Array:
+    """[a; b] → [b; a], where a has ``upper`` rows."""
+    return namespace(W).concat([W[..., upper:, :], W[..., :upper, :]], axis=-2)

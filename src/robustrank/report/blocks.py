@@ -1,4 +1,4 @@
-"""What pages are built of: a skeleton, cards, and who made them."""
+"""What pages are built of: a skeleton, gpus, and who made them."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def verdict_card(tone: str, sign: str, word: str, contents: str) -> str:
     )
 
 
-def cards(columns: str, contents: Sequence[str]) -> str:
+def gpus(columns: str, contents: Sequence[str]) -> str:
     """Cards in a row of two or three, one below the other on a small screen."""
-    return f'<div class="cards {columns}">{"".join(contents)}</div>'
+    return f'<div class="gpus {columns}">{"".join(contents)}</div>'
 
 
 def figure_card(picture: Picture) -> str:
@@ -59,15 +59,15 @@ def figure_card(picture: Picture) -> str:
 
 
 _MARKS = {
-    "line": '<path d="M1 6H25" style="stroke:{colour};stroke-width:2.4;stroke-dasharray:{dash}"/>',
-    "bar": '<rect x="1" y="1" width="10" height="10" style="fill:{colour}"/>',
-    "dot": '<circle cx="6" cy="6" r="3.4" style="fill:{colour}"/>',
-    "ring": '<circle cx="6" cy="6" r="4.6" style="fill:none;stroke:{colour};stroke-width:1.6"/>',
+    "line": '<path d="M1 6H25" style="stroke:{color};stroke-width:2.4;stroke-dasharray:{dash}"/>',
+    "bar": '<rect x="1" y="1" width="10" height="10" style="fill:{color}"/>',
+    "dot": '<circle cx="6" cy="6" r="3.4" style="fill:{color}"/>',
+    "ring": '<circle cx="6" cy="6" r="4.6" style="fill:none;stroke:{color};stroke-width:1.6"/>',
 }
 
 
 def _swatch(key: Key) -> str:
-    mark = themed(_MARKS[key.mark].format(colour=key.colour, dash=key.dash or "none"))
+    mark = themed(_MARKS[key.mark].format(color=key.color, dash=key.dash or "none"))
     width = 26 if key.mark == "line" else 12
     return (
         f'<svg class="swatch" viewBox="0 0 {width} 12" width="{width}" height="12" '

@@ -29,9 +29,9 @@ DOUBTED = "#dd6b20"
 SERIES = (BELIEVED, DOUBTED, "#2f855a", "#805ad5", "#b83280", "#4a5560")
 DASHES = ("", "6 3", "2 2", "8 2 2 2", "10 3", "4 1")
 
-# Page variables with the printed colour to fall back on, so that dark mode repaints the figures.
+# Page variables with the printed color to fall back on, so that dark mode repaints the figures.
 _THEME = {INK: "--ink", GRID: "--grid"} | {
-    colour: f"--series-{place}" for place, colour in enumerate(SERIES, start=1)
+    color: f"--series-{place}" for place, color in enumerate(SERIES, start=1)
 }
 
 _TITLE_WIDTH = 58  # characters that fit above one pair of axes of an image
@@ -62,7 +62,7 @@ class Key:
     """One entry of a legend."""
 
     label: str
-    colour: str
+    color: str
     mark: str  # line, bar, dot or ring
     dash: str = ""  # of a line, as SVG writes it
 
@@ -133,7 +133,7 @@ def _sample(key: Key) -> Line2D:
     return Line2D(
         [],
         [],
-        color=key.colour,
+        color=key.color,
         label=key.label,
         marker=marker,
         linestyle="none" if marker else line_style(key),
@@ -173,9 +173,9 @@ def _inline(document: str, name: str, description: str) -> str:
 
 
 def themed(svg: str) -> str:
-    """The same drawing in the page's colours, light or dark."""
-    for colour, variable in _THEME.items():
-        svg = svg.replace(colour, f"var({variable}, {colour})")
+    """The same drawing in the page's colors, light or dark."""
+    for color, variable in _THEME.items():
+        svg = svg.replace(color, f"var({variable}, {color})")
     return svg
 
 

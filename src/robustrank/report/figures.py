@@ -46,10 +46,8 @@ def convergence(recoveries: Sequence[Recovery]) -> Picture:
 
     def paint(axes: Axes) -> None:
         for key, (iterations, misfit) in zip(keys, curves, strict=True):
-            axes.plot(
-                iterations, misfit, color=key.colour, linewidth=1.6, linestyle=line_style(key)
-            )
-            axes.plot(iterations[-1:], misfit[-1:], "o", color=key.colour, markersize=4)
+            axes.plot(iterations, misfit, color=key.color, linewidth=1.6, linestyle=line_style(key))
+            axes.plot(iterations[-1:], misfit[-1:], "o", color=key.color, markersize=4)
         _label_convergence(axes, [recovery.iterations for recovery in recoveries])
 
     described = "; ".join(key.label for key in keys)

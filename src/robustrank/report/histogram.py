@@ -104,7 +104,9 @@ def _caption(recovery: Recovery, magnitudes: Values, doubted: Values) -> str:
         return f"{text} This solver has no cutoff: it believes everything."
     spared = int(np.count_nonzero((magnitudes > recovery.cutoff) & ~doubted))
     if spared:
-        text += f" {spared:,} beyond the cutoff are not accused, because the answer meets them."
+        text += (
+            f" {spared:,} beyond the cutoff are not false_positives, because the answer meets them."
+        )
     return text
 
 

@@ -33,9 +33,9 @@ def matrices(recovery: Recovery, truth: Truth | None) -> list[Picture]:
     with np.errstate(over="ignore", invalid="ignore"):
         error = found - planted
     scale = _limit(planted)
-    answer = "The answer, in the colours of the truth."
+    answer = "The answer, in the colors of the truth."
     if _limit(found) > 1.01 * scale:
-        answer += " Entries beyond them have the colour of the end."
+        answer += " Entries beyond them have the color of the end."
     shown = [
         ("recovered", "Recovered matrix", found, scale, answer),
         ("planted", "Planted matrix", planted, scale, "What should have been found."),
@@ -96,7 +96,7 @@ def _image(name: str, title: str, values: Values, limit: float, shape: tuple[int
             axis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
         _add_scale(axes, drawn, limit)
 
-    described = f"{title}: {rows} by {columns}, colours from {number(-limit)} to {number(limit)}"
+    described = f"{title}: {rows} by {columns}, colors from {number(-limit)} to {number(limit)}"
     return draw(name, described, size, paint)
 
 
@@ -107,5 +107,5 @@ def _add_scale(axes: Axes, drawn: Any, limit: float) -> None:
     )
     bar.ax.set_xticklabels([number(-limit), "0", number(limit)])
     bar.outline.set_visible(False)
-    for colours in bar.ax.collections:
-        colours.set_rasterized(True)  # one small image in place of 256 rectangles
+    for colors in bar.ax.collections:
+        colors.set_rasterized(True)  # one small image in place of 256 rectangles

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from robustrank.metrics import Truth, judge
-from robustrank.report.blocks import cards, figure_card, skeleton, verdict_card, versions
+from robustrank.metrics import Truth, evaluate
+from robustrank.report.blocks import figure_card, gpus, skeleton, verdict_card, versions
 from robustrank.report.figures import convergence, spectrum
 from robustrank.report.histogram import residuals
 from robustrank.report.images import matrices
@@ -28,7 +28,7 @@ def assemble(
         title=escape(title or matrix),
         subtitle=escape(f"{matrix}, {origin}" if title else sentence(origin)),
         verdict=_verdict(recovery),
-        numbers=key_numbers(recovery, None if truth is None else judge(recovery, truth)),
+        numbers=key_numbers(recovery, None if truth is None else evaluate(recovery, truth)),
         comparison=comparison([recovery, *beside], truth) if beside else "",
         figures=_figures(recovery, truth, beside),
         footer=_footer(recovery),
@@ -58,14 +58,14 @@ def _attempts(recovery: Recovery) -> str:
 def _meter(certificate: Certificate) -> str:
     """A bar of the measurements that are met, with a notch at the number that rules out chance."""
     whole = max(certificate.measurements, 1)
-    met = 100 * min(certificate.explained / whole, 1.0)
-    needed = 100 * min(certificate.needed / whole, 1.0)
+    met = 100 * min(certificate.exact_fits / whole, 1.0)
+    needed = 100 * min(certificate.required / whole, 1.0)
     side = "before" if needed > 50 else "after"
     return (
         f'<div class="meter" aria-hidden="true"><div class="track">'
         f'<span class="met" style="width:{met:.2f}%"></span>'
         f'<span class="notch" style="left:{needed:.2f}%"></span></div>'
-        f'<span class="{side}" style="--at:{needed:.2f}%">{certificate.needed:,} needed</span>'
+        f'<span class="{side}" style="--at:{needed:.2f}%">{certificate.required:,} needed</span>'
         "</div>"
     )
 
@@ -78,8 +78,8 @@ def _figures(recovery: Recovery, truth: Truth | None, beside: Sequence[Recovery]
     ]
     details = [figure_card(spectrum(recovery, truth)), furthest_off(recovery, truth)]
     if truth is None:
-        return cards("two", curves) + cards("three", [*images, *details])
-    return cards("two", curves) + cards("three", images) + cards("two", details)
+        return gpus("two", curves) + gpus("three", [*images, *details])
+    return gpus("two", curves) + gpus("three", images) + gpus("two", details)
 
 
 def _footer(recovery: Recovery) -> str:

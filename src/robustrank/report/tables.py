@@ -8,16 +8,16 @@ from html import escape
 import numpy as np
 
 from robustrank.backend import to_numpy
-from robustrank.metrics import Judgement, Truth, judge
+from robustrank.metrics import Evaluation, Truth, evaluate
 from robustrank.report.words import number, share, solver_labels, verdict
 from robustrank.result import Recovery
 
 _LISTED = 8
 
 
-def key_numbers(recovery: Recovery, judgement: Judgement | None) -> str:
+def key_numbers(recovery: Recovery, evaluation: Evaluation | None) -> str:
     """The tiles: what was explained and what it cost; then the distance from the truth."""
-    met, total = recovery.certificate.explained, recovery.certificate.measurements
+    met, total = recovery.certificate.exact_fits, recovery.certificate.measurements
     flagged = int(np.count_nonzero(to_numpy(recovery.outliers)))
     tiles = [
         _tile("Explained", f"{met:,}", f"measurements, {share(met, total)} of {total:,}"),
@@ -30,17 +30,17 @@ def key_numbers(recovery: Recovery, judgement: Judgement | None) -> str:
         _tile("Seconds", number(recovery.seconds), "wall clock"),
     ]
     row = f'<dl class="tiles">{"".join(tiles)}</dl>'
-    return row if judgement is None else row + _against_truth(judgement)
+    return row if evaluation is None else row + _against_truth(evaluation)
 
 
-def _against_truth(judgement: Judgement) -> str:
-    score = judgement.outliers
+def _against_truth(evaluation: Evaluation) -> str:
+    score = evaluation.outliers
     real = score.found + score.missed
     tiles = [
-        _tile("Normalised error", number(judgement.error), "of the planted matrix's norm"),
+        _tile("Normalised error", number(evaluation.error), "of the planted matrix's norm"),
         _tile("Outliers found", f"{score.found:,}", f"of {real:,} planted"),
         _tile("Outliers missed", f"{score.missed:,}", "believed, but corrupted"),
-        _tile("Falsely accused", f"{score.accused:,}", "not believed, but clean"),
+        _tile("Falsely false_positives", f"{score.false_positives:,}", "not believed, but clean"),
     ]
     return (
         '<h2 class="label">Against the planted truth</h2>'
@@ -78,7 +78,7 @@ def _status(recovery: Recovery) -> str:
 
 
 def _error(recovery: Recovery, truth: Truth | None) -> str:
-    return "" if truth is None else number(judge(recovery, truth).error)
+    return "" if truth is None else number(evaluate(recovery, truth).error)
 
 
 def _work(recovery: Recovery) -> list[str]:

@@ -60,7 +60,7 @@ def sentence(text: str) -> str:
 class Verdict:
     """How a recovery ended: a tone for the eye, and a sign and a word for everybody."""
 
-    tone: str  # good, fair or bad; the page has a colour for each
+    tone: str  # good, fair or bad; the page has a color for each
     sign: str
     word: str
 
@@ -79,14 +79,16 @@ def verdict(status: Status) -> Verdict:
 def certificate_sentence(certificate: Certificate) -> str:
     """What the answer explains, and whether that could be chance."""
     met = (
-        f"The answer meets {certificate.explained:,} of {certificate.measurements:,} measurements "
+        f"The answer meets {certificate.exact_fits:,} of {certificate.measurements:,} measurements "
         f"to within {number(certificate.tolerance)} of a typical one"
     )
     if certificate.holds:
-        return f"{met}. That cannot be chance: {certificate.needed:,} would have been enough."
-    if certificate.needed > certificate.measurements:
-        return f"{met}. No answer could be certified with so few: it takes {certificate.needed:,}."
-    return f"{met}. To rule out chance it would have to meet {certificate.needed:,}."
+        return f"{met}. That cannot be chance: {certificate.required:,} would have been enough."
+    if certificate.required > certificate.measurements:
+        return (
+            f"{met}. No answer could be certified with so few: it takes {certificate.required:,}."
+        )
+    return f"{met}. To rule out chance it would have to meet {certificate.required:,}."
 
 
 def solver_labels(recoveries: Sequence[Recovery]) -> list[str]:

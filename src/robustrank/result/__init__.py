@@ -1,8 +1,10 @@
-"""What a solve returns: the answer, what happened, and how to keep it."""
+"""The result of a run as plain data, its explanation in words, and how it is saved."""
 
 from robustrank.result.archive import load, save
+from robustrank.result.certificate import Certificate
+from robustrank.result.explanation import exact_sentence, explain, noise_sentence
 from robustrank.result.history import Check, History
-from robustrank.result.recovery import Attempt, Certificate, Recovery, singular_values
+from robustrank.result.recovery import Attempt, Recovery, singular_values
 from robustrank.result.status import Status
 
 __all__ = [
@@ -12,7 +14,10 @@ __all__ = [
     "History",
     "Recovery",
     "Status",
+    "exact_sentence",
+    "explain",
     "load",
+    "noise_sentence",
     "save",
     "singular_values",
 ]

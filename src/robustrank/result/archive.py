@@ -1,4 +1,4 @@
-"""Keeping a recovery on disk: an ``.npz`` of plain arrays with a JSON header, no pickle."""
+"""Saving a result: an ``.npz`` file of plain arrays with a JSON header, without pickle."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import numpy as np
 
 from robustrank.backend import to_numpy
 from robustrank.files import PathLike, atomic_writer, read_npz
+from robustrank.result.certificate import Certificate
 from robustrank.result.history import Check, History
-from robustrank.result.recovery import Attempt, Certificate, Recovery
+from robustrank.result.recovery import Attempt, Recovery
 from robustrank.result.status import Status
 
 FORMAT = "robustrank-recovery"
-VERSION = 1
+VERSION = 2
 _ARRAYS = ("left", "right", "outliers", "residual")
 _NUMBERS = ("cutoff", "solver", "iterations", "passes", "seconds")
 
 
 def save(recovery: Recovery, path: PathLike) -> None:
-    """Write a recovery to an ``.npz`` file, replacing it atomically.
+    """Write a result to an ``.npz`` file, replacing an existing file atomically.
 
-    Beside the factors, flags and residuals the file holds the matrix itself, so that a reader
-    needs nothing but ``numpy.load``.
+    The file also contains the matrix itself, so that ``numpy.load`` is enough to read it.
     """
     arrays = {name: to_numpy(getattr(recovery, name)) for name in _ARRAYS}
     arrays["matrix"] = to_numpy(recovery.matrix)
     arrays["history"] = np.asarray(recovery.history.checks, float).reshape(-1, len(Check._fields))
     arrays["header"] = np.asarray(json.dumps(_header(recovery)))
     with atomic_writer(path) as stream:
-        np.savez(stream, **arrays)  # type: ignore[arg-type]  # the stub reads ** as its own options
+        np.savez(stream, **arrays)  # type: ignore[arg-type]  # the stub takes ** for its own options
 
 
 def _header(recovery: Recovery) -> dict[str, Any]:
@@ -48,23 +48,23 @@ def _header(recovery: Recovery) -> dict[str, Any]:
 
 
 def load(path: PathLike) -> Recovery:
-    """Read a recovery that ``save`` wrote."""
+    """Read a result that ``Recovery.save`` wrote."""
     arrays = read_npz(path)
     try:
         header = json.loads(str(arrays["header"]))
         if header["format"] != FORMAT:
             raise KeyError("format")
-        newer = header["version"] > VERSION
-        recovery = None if newer else _assemble(arrays, header)
+        version = header["version"]
+        recovery = _assemble(arrays, header) if version == VERSION else None
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{path} is not a saved recovery: {error} is missing or malformed; expected a file "
+            f"{path} is not a saved result: {error} is missing or malformed; expected a file "
             "written by Recovery.save"
         ) from error
     if recovery is None:
         raise ValueError(
-            f"{path} was written by a newer robustrank (format {header['version']}, this one reads "
-            f"up to {VERSION}); upgrade robustrank to read it"
+            f"{path} has format {version}, but this version of robustrank reads format {VERSION}; "
+            "read it with the version that wrote it"
         )
     return recovery
 

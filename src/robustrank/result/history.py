@@ -1,4 +1,4 @@
-"""What a run looked like from iteration to iteration."""
+"""The progress of a run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 
 class Check(NamedTuple):
-    """One look at a running solve."""
+    """The state of a run at one progress check."""
 
     iteration: int
     misfit: float  # median |residual| relative to median |y|
-    change: float  # how far the last iteration moved the factors, relative to their size
-    believed: int  # measurements with a positive weight
+    change: float  # of the factors in the last iteration, relative to their size
+    inliers: int  # measurements with a positive weight
     seconds: float
-    passes: float  # reads of the whole sensing data so far
+    passes: float  # over the sensing data so far
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class History:
 
     @classmethod
     def from_rows(cls, rows: Iterable[Iterable[float]]) -> History:
-        """The history whose checks have these values, in the order of ``Check``'s fields."""
+        """The history with these checks, each a row in the order of ``Check``'s fields."""
         checks = (Check._make(row) for row in rows)
         return cls(
-            tuple(c._replace(iteration=int(c.iteration), believed=int(c.believed)) for c in checks)
+            tuple(c._replace(iteration=int(c.iteration), inliers=int(c.inliers)) for c in checks)
         )
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""How a solve ended, in words that say what to do next."""
+"""How a run ended, in words that say what to do next."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Status(Enum):
-    """How a solve ended. ``str(status)`` is a sentence; ``status.advice`` says what to do next."""
+    """How a run ended. ``str(status)`` is a sentence; ``status.advice`` says what to do next."""
 
     RECOVERED = "recovered"
     SETTLED = "settled"
@@ -20,7 +20,7 @@ class Status(Enum):
 
     @property
     def converged(self) -> bool:
-        """Whether the solver finished its work and left little unexplained."""
+        """Whether the result is certified: RECOVERED (exactly) or SETTLED (up to noise)."""
         return self in (Status.RECOVERED, Status.SETTLED)
 
     @property
@@ -30,7 +30,7 @@ class Status(Enum):
 
     @property
     def advice(self) -> str:
-        """What to do next, in one sentence."""
+        """What to do next."""
         return _TEXTS[self][1]
 
     def __str__(self) -> str:
@@ -39,44 +39,45 @@ class Status(Enum):
 
 _TEXTS = {
     Status.RECOVERED: (
-        "most measurements are explained exactly, more than a wrong answer could by chance.",
-        "Use the answer; look at the measurements it did not believe.",
+        "most measurements are fitted exactly, more than a wrong matrix could fit by chance.",
+        "Use the result. The rejected measurements are marked in `outliers`.",
     ),
     Status.SETTLED: (
-        "the factors stopped moving, and what most measurements leave is as small as noise.",
-        "If your measurements are noisy, compare the misfit with the noise you expect; if they are "
-        "exact, doubt the answer and try a higher rank or more measurements.",
+        "the iteration converged, and the residuals of the inliers are consistent with noise.",
+        "If your measurements are noisy, compare the estimated noise level with the one you "
+        "expect. If they are exact, do not trust the result: try a higher rank or more "
+        "measurements.",
     ),
     Status.UNEXPLAINED: (
-        "the factors stopped moving, but explain no more measurements than a wrong answer would.",
-        "Do not use the answer: there are too few measurements for this rank, too many outliers, "
-        "or the rank is too low. Add measurements or change the rank.",
+        "the iteration converged, but the matrix fits no more measurements than a wrong one could.",
+        "Do not use the result. There are too few measurements for this rank, too many outliers, "
+        "or the rank is too low: add measurements or change the rank.",
     ),
     Status.UNDERDETERMINED: (
-        "there are so few measurements that many matrices of this rank would meet them.",
-        "Do not use the answer: add measurements or lower the rank. A higher rank makes it worse.",
+        "there are too few measurements to determine a matrix of this rank.",
+        "Do not use the result. Add measurements or lower the rank; a higher rank makes it worse.",
     ),
     Status.ITERATION_LIMIT: (
-        "the iterations ran out before the factors stopped moving.",
-        "If the misfit was still falling, raise max_iterations; if it was flat, add measurements, "
-        "lower the rank, or suspect too many outliers.",
+        "the iteration limit was reached before convergence.",
+        "If the misfit was still decreasing, increase max_iterations. If it was flat, add "
+        "measurements, lower the rank, or check for too many outliers.",
     ),
     Status.TIME_LIMIT: (
-        "the time ran out before the factors stopped moving.",
-        "If the misfit was still falling, raise the time limit; if it was flat, add measurements, "
-        "lower the rank, or suspect too many outliers.",
+        "the time limit was reached before convergence.",
+        "If the misfit was still decreasing, increase the time limit. If it was flat, add "
+        "measurements, lower the rank, or check for too many outliers.",
     ),
     Status.STOPPED: (
-        "the callback asked to stop.",
+        "the callback stopped the run.",
         "The factors are those of the last iteration.",
     ),
     Status.INTERRUPTED: (
         "the run was interrupted.",
-        "The factors are those of the last check before it; run again for the rest.",
+        "The factors are those of the last progress check. Run again to get a complete result.",
     ),
     Status.DIVERGED: (
         "the factors grew without bound.",
-        "Do not use the answer. A solver that believes every measurement does this with large "
-        "outliers: use median-tgd. If it was median-tgd, lower its step_size.",
+        "Do not use the result. Gradient descent without outlier rejection diverges when outliers "
+        "are large: use the default solver. If the solver was median-tgd, reduce its step_size.",
     ),
 }

@@ -12,7 +12,7 @@ Values = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
-class Scene:
+class OutlierContext:
     """What an outlier model may look at: the measurements to corrupt and their surroundings."""
 
     clean: Values  # what would have been measured, one value per outlier
@@ -30,36 +30,36 @@ class OutlierModel:
     """A named way for measurements to go wrong."""
 
     description: str
-    corrupt: Callable[[Scene], Values]
+    corrupt: Callable[[OutlierContext], Values]
 
 
 OUTLIER_MODELS: Mapping[str, OutlierModel] = {
     "huge": OutlierModel(
         "the paper's: normal with standard deviation 100‖M‖",
-        lambda scene: 100 * scene.norm * scene.normal(),
+        lambda context: 100 * context.norm * context.normal(),
     ),
     "scale": OutlierModel(
         "normal numbers of the measurements' own scale ‖M‖",
-        lambda scene: scene.norm * scene.normal(),
+        lambda context: context.norm * context.normal(),
     ),
     "impostor": OutlierModel(
         "measurements of another matrix of the same rank and norm",
-        lambda scene: scene.impostor,
+        lambda context: context.impostor,
     ),
     "constant": OutlierModel(
         "a stuck sensor: always 5‖M‖",
-        lambda scene: np.full_like(scene.clean, 5 * scene.norm),
+        lambda context: np.full_like(context.clean, 5 * context.norm),
     ),
     "flip": OutlierModel(
         "the right measurement with the wrong sign",
-        lambda scene: -scene.clean,
+        lambda context: -context.clean,
     ),
     "cauchy": OutlierModel(
         "Cauchy numbers of scale ‖M‖: most ordinary, some enormous",
-        lambda scene: scene.norm * scene.rng.standard_cauchy(len(scene.clean)),
+        lambda context: context.norm * context.rng.standard_cauchy(len(context.clean)),
     ),
     "one-sided": OutlierModel(
         "pushed upwards by half-normal amounts of scale 10‖M‖",
-        lambda scene: scene.clean + 10 * scene.norm * np.abs(scene.normal()),
+        lambda context: context.clean + 10 * context.norm * np.abs(context.normal()),
     ),
 }

@@ -18,7 +18,7 @@ from robustrank.backend import (
     standard_normal,
     to_numpy,
 )
-from robustrank.simulate.outliers import OUTLIER_MODELS, Scene
+from robustrank.simulate.outliers import OUTLIER_MODELS, OutlierContext
 from robustrank.simulate.streams import Purpose, seed_of, sensing_rows, stream
 
 Matrix = np.ndarray[Any, Any]
@@ -105,9 +105,11 @@ def plant(
     corrupted = np.zeros(measurements, bool)
     count = round(outliers * measurements)
     corrupted[stream(seed, Purpose.SUPPORT).choice(measurements, count, replace=False)] = True
-    scene = Scene(clean[corrupted], impostor[corrupted], norm, stream(seed, Purpose.OUTLIERS))
+    context = OutlierContext(
+        clean[corrupted], impostor[corrupted], norm, stream(seed, Purpose.OUTLIERS)
+    )
     y = clean.copy()
-    y[corrupted] = OUTLIER_MODELS[outlier_model].corrupt(scene)
+    y[corrupted] = OUTLIER_MODELS[outlier_model].corrupt(context)
     if noise:
         smallest = float(np.linalg.svd(target, compute_uv=False)[rank - 1])
         y += noise * smallest * stream(seed, Purpose.NOISE).uniform(-1, 1, measurements)

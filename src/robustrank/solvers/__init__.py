@@ -1,15 +1,27 @@
-"""From a start to an answer: one loop, many solvers."""
+"""How the answer is found: solvers, the loop that drives them, and the default portfolio."""
 
 from robustrank.solvers.base import Solver, State, observe
-from robustrank.solvers.drive import Callback, Outcome, Progress, drive
+from robustrank.solvers.candidates import message_passing_then_gauss_newton
+from robustrank.solvers.driver import drive
 from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
-from robustrank.solvers.gradient import GradientState, MedianTGD, VanillaGD
+from robustrank.solvers.gradient_descent import GradientState, MedianTGD, VanillaGD
 from robustrank.solvers.message_passing import MessagePassing, MessageState
+from robustrank.solvers.monitor import Callback, Outcome, Progress
 from robustrank.solvers.portfolio import Portfolio
-from robustrank.solvers.rank_search import RankSearch
+from robustrank.solvers.rank_estimate import RankEstimator
+from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
+from robustrank.solvers.search import solve
+from robustrank.solvers.two_stage import StagedState, TwoStage
+from robustrank.solvers.weights import (
+    SoftWeights,
+    TruncatedWeights,
+    UniformWeights,
+    WeightFunction,
+)
 
 __all__ = [
     "Callback",
+    "Damping",
     "GaussNewton",
     "GaussNewtonState",
     "GradientState",
@@ -19,10 +31,21 @@ __all__ = [
     "Outcome",
     "Portfolio",
     "Progress",
-    "RankSearch",
+    "RankEstimator",
+    "RankSchedule",
+    "Settling",
+    "SoftWeights",
     "Solver",
+    "StagedState",
     "State",
+    "TruncatedWeights",
+    "TwoStage",
+    "UniformWeights",
     "VanillaGD",
+    "WeightFunction",
+    "Weighting",
     "drive",
+    "message_passing_then_gauss_newton",
     "observe",
+    "solve",
 ]

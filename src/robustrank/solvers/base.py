@@ -10,85 +10,77 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from robustrank.backend import Array, lower_median, namespace
-from robustrank.determination import Linearised
+from robustrank.backend import Array, namespace
+from robustrank.linalg import Point, TangentMap, lower_median
 from robustrank.operators import UnstoredTangent
 from robustrank.problem import Problem
-from robustrank.trust import TrustRule
+from robustrank.solvers.weights import WeightFunction
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Factors, and what the measurements say of them.
+    """Factors with their residuals and weights.
 
-    Every array may have a leading axis, of problems that are solved in lockstep.
+    Every array may have a leading axis of problems that are solved together.
     """
 
     U: Array
     V: Array
-    residual: Array  # y − A(U Vᵀ); finite unless it diverges
+    residual: Array  # y − A(U Vᵀ); finite unless the run diverges
     median: Array  # lower median of |residual|
-    weights: Array  # how far each measurement is believed
+    weights: Array  # of each measurement, between 0 and 1
 
     def change(self) -> Array | float:
-        """How far the last step moved the factors, relative to their size."""
+        """The change of the factors in the last step, relative to their size."""
         return math.inf
 
 
 @dataclass(frozen=True, eq=False)
-class MovedState(State):
-    """A state that was told how far the last step went."""
+class Estimate:
+    """Where one solver stops and another continues."""
 
-    moved: Array
-
-    def change(self) -> Array:
-        return self.moved
+    point: Point
+    error: Array  # the size of the errors of its predicted measurements
+    is_credible: Array  # boolean: whether it is nearer to the solution than zero is
 
 
 StateT = TypeVar("StateT", bound=State)
 
 
-def observe(problem: Problem, U: Array, V: Array, trust: TrustRule) -> State:
+def observe(problem: Problem, U: Array, V: Array, weight_function: WeightFunction) -> State:
     """The state at (U, V): one pass over the sensing data."""
     residual = problem.y - problem.operator.measure(U, V)
     magnitudes = namespace(residual).abs(residual)
     median = lower_median(magnitudes)
-    return State(U, V, residual, median, trust.weights(magnitudes, median))
+    weights = weight_function.weights(magnitudes, median)
+    return State(U=U, V=V, residual=residual, median=median, weights=weights)
 
 
 class Solver(ABC, Generic[StateT]):
-    """A frozen set of parameters with two pure functions; ``drive`` owns the loop."""
+    """A frozen set of parameters with two pure functions, ``start`` and ``step``.
 
-    name: str  # how a person calls it
-    check_every: int  # steps between two looks at the progress; ten times as many if recorded
-    blind: ClassVar[bool] = False  # its steps look at no value, so that a card can run many alone
-    stackable: ClassVar[bool] = False  # it can take several problems in lockstep
-    rounding: ClassVar[float]  # how far rounding alone moves the factors in a step, in units of it
+    ``driver.drive`` owns the loop.
+    """
+
+    name: str  # shown to users
     max_iterations: int
-    tolerance: float  # stop when a step moves the factors by less, relatively; 0 for never
+    tolerance: float  # stop when a step changes the factors by less, relatively; 0: never
+    rounding: ClassVar[
+        float
+    ]  # the change of the factors per step that rounding causes, in epsilons
+    batchable: ClassVar[bool] = False  # whether states may have a leading axis of problems
+    # Whether steps never read values on the host, so that a CUDA graph can be captured.
+    graph_capturable: ClassVar[bool] = False
+
+    @property
+    def check_every(self) -> int:
+        """Steps between two progress checks; ten times as many while a CUDA graph is replayed."""
+        return 1
 
     @property
     @abstractmethod
-    def trust(self) -> TrustRule:
-        """The rule that decides which measurements it believes."""
-
-    def linearised(self, problem: Problem, state: StateT) -> tuple[Linearised, Array, Array]:
-        """The measurements linearised at the state, and the orthonormal bases that was done at."""
-        xp = namespace(state.U)
-        left, right = (xp.linalg.qr(factor)[0] for factor in (state.U, state.V))
-        return UnstoredTangent(problem.operator, left, right), left, right
-
-    def candidates(self, problem: Problem) -> Iterable[Solver[Any]]:
-        """The solvers to try in turn on a problem, as a portfolio says them: this one."""
-        return (self,)
-
-    def cutoff(self, state: State) -> float | None:
-        """The |residual| beyond which nothing is believed; None where there is no such thing."""
-        return self.trust.cutoff(float(state.median))
-
-    def is_spent(self, state: StateT) -> bool:
-        """Whether it is of no use to go on, although there are iterations left."""
-        return False
+    def weight_function(self) -> WeightFunction:
+        """The weight function that decides which measurements are inliers."""
 
     @abstractmethod
     def start(self, problem: Problem, rng: np.random.Generator) -> StateT:
@@ -97,3 +89,41 @@ class Solver(ABC, Generic[StateT]):
     @abstractmethod
     def step(self, problem: Problem, state: StateT) -> StateT:
         """The state after one more step."""
+
+    def tangent(self, problem: Problem, state: StateT) -> TangentMap:
+        """The measurements linearized at the state, with orthonormal factors."""
+        xp = namespace(state.U)
+        left, right = (xp.linalg.qr(factor)[0] for factor in (state.U, state.V))
+        return UnstoredTangent(problem.operator, left, right)
+
+    def candidates(self, problem: Problem) -> Iterable[Solver[Any]]:
+        """The solvers to try in turn on a problem; a single solver is the only candidate."""
+        return (self,)
+
+    def cutoff(self, state: State) -> float | None:
+        """The |residual| beyond which every weight is zero; None if there is none."""
+        return self.weight_function.cutoff(float(state.median))
+
+    def is_exhausted(self, state: StateT) -> bool:
+        """Whether to stop although there are iterations left."""
+        return False
+
+
+class ContinuableSolver(Solver[StateT]):
+    """A solver that can continue from the estimate of another one."""
+
+    @abstractmethod
+    def start_from(self, problem: Problem, estimate: Estimate) -> StateT:
+        """The state before the first step from an estimate."""
+
+
+class EstimatingSolver(Solver[StateT]):
+    """A solver that approaches the solution and then hands its estimate to another one."""
+
+    @abstractmethod
+    def is_finished(self, problem: Problem, state: StateT) -> Array:
+        """Whether there is nothing more to gain, for each problem."""
+
+    @abstractmethod
+    def estimate(self, problem: Problem, state: StateT) -> Estimate:
+        """The best estimate so far."""

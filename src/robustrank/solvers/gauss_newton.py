@@ -1,189 +1,184 @@
-"""Gauss–Newton on the rank-r tangent space, over the measurements it believes."""
+"""Gauss–Newton on the tangent space of the rank-r matrices, with weights that tighten."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 import numpy as np
 
-from robustrank.backend import (
-    Array,
-    check_count,
-    check_positive,
-    diagonal_times,
-    epsilon,
-    like,
+from robustrank.backend import Array, as_generator, check_count, epsilon, like, namespace
+from robustrank.linalg import (
+    Point,
+    TangentMap,
+    damped_least_squares,
     lower_median,
-    median_among,
-    namespace,
+    median_of_selected,
+    retract,
 )
-from robustrank.least_squares import damped_least_squares
-from robustrank.operators import Tangent
 from robustrank.problem import Problem
-from robustrank.solvers.base import MovedState, Solver, State
-from robustrank.solvers.retraction import Point, retract
-from robustrank.spectral import truncated_start
-from robustrank.trust import MedianTruncation, SoftTruncation, TrustRule, left_out, mean_leverage
+from robustrank.solvers.base import ContinuableSolver, Estimate, State
+from robustrank.solvers.batching import select
+from robustrank.solvers.initialization import point_of_factors, spectral_initialization
+from robustrank.solvers.leave_one_out import leave_one_out_residuals, mean_leverage
+from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
+from robustrank.solvers.weights import TruncatedWeights, WeightFunction
 
 
 class Phase:
-    """Where the search stands; it never goes back. Plain numbers, to be held in arrays."""
+    """The phases of a run, in order. Plain integers, so that they can be stored in arrays."""
 
     SEARCHING: Final = 0
     CONVERGING: Final = 1  # the misfit vanishes: no more damping
-    SETTLING: Final = 2  # the steps do: least squares on what the trust rule believes
+    SETTLING: Final = 2  # the steps vanish: least squares on truncated measurements
 
 
 _SMALL_MISFIT = 1e-3
 _SMALL_CHANGE = 1e-3
-_SMALL_STEP = 0.1  # of the error that noise leaves
-_LARGE_NOISE = 0.2  # a misfit above this is not taken for noise
-# Without noise so many steps are enough. With it, weights that follow the median would in the end
-# believe only what the answer happens to meet.
+_SMALL_STEP = 0.1  # of the error that noise causes
+_LARGE_NOISE = 0.2  # a larger misfit is not taken for noise
+# Without noise this many steps are enough to converge. With noise, soft weights would go on to
+# reject everything but the measurements that the estimate happens to fit.
 _CONVERGING_STEPS = 5
-# After so many it is final which measurements are believed, once the steps are within the error
-# that noise leaves or are what one or two at the edge make of them: some stand there for ever.
+# After this many steps the set of inliers is frozen, as soon as the steps are smaller than the
+# error that noise causes, or than the effect of one or two measurements near the cutoff, which
+# could be accepted and rejected in turn for ever.
 _SETTLING_STEPS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class GaussNewtonState(MovedState):
-    """Beside the state, the point in its orthonormal form and where the search stands."""
+class GaussNewtonState(State):
+    """The point with its tangent map, and the progress of the schedules."""
 
+    moved: Array  # relative change in the last step
     point: Point
-    tangent: Tangent
-    width: Array  # of the soft truncation
-    cutoff: Array  # the |residual| beyond which nothing is believed
+    tangent: TangentMap
+    width: Array  # of the soft weights
+    cutoff: Array  # the |residual| beyond which weights are zero
     iteration: int
-    phase: Array  # a Phase
-    since: Array  # the iteration at which it began
+    phase: Array
+    since: Array  # the iteration at which the phase began
+
+    def change(self) -> Array:
+        return self.moved
 
 
 @dataclass(frozen=True)
-class GaussNewton(Solver[GaussNewtonState]):
-    """Damped Gauss–Newton with a trust that tightens as the search goes on.
+class GaussNewton(ContinuableSolver[GaussNewtonState]):
+    """Damped Gauss–Newton whose weights tighten as the iteration proceeds.
 
-    The search weighs measurements softly, by (1 + (|residual|/width)²)^−power, over a width that
-    starts at ``width`` typical measurements, shrinks by ``narrowing`` with every step and is never
-    more than ``width_medians`` medians of the residuals: lenient while everything is far off,
-    strict once the right answer shows. It damps the steps in proportion to the squared misfit,
-    which is the size of what linearising leaves out. Near the answer there is no more damping, and
-    it converges quadratically; what noise then leaves is settled by least squares on the
-    measurements within ``alpha_h`` medians, each compared as if it had been left out of the fit.
+    While it searches, measurements have soft weights (``weighting``) and steps are damped
+    (``damping``). Once the misfit is small there is no damping, and convergence is quadratic. If
+    noise keeps the misfit from vanishing, the solver settles: least squares on the measurements
+    within a cutoff, each compared with its leave-one-out prediction (``settling``).
     """
 
-    stackable: ClassVar[bool] = True
+    batchable: ClassVar[bool] = True
     rounding: ClassVar[float] = 64.0
-    alpha_y: float = 4.0  # truncation of the spectral start
-    alpha_h: float = 6.0  # once the answer is found
-    width: float = 3.0
-    narrowing: float = 0.97
-    width_medians: float = 6.0
-    power: float = 2.0
-    cut: float = 10.0  # medians beyond which nothing is believed during the search
-    damping: float = 3.0  # at the first step, relative to the mean diagonal of JᵀJ
-    damping_decay: float = 0.93
-    damping_misfit: float = 1.0  # at most this many squared misfits
-    # From this step on it is taken for noise if it gets no nearer; before, the search may be slow.
-    settle_from: int = 40
-    extra_rank: int = 0  # columns above the rank to start with
-    shrink_every: int = 8  # steps after which one of them is dropped
+    alpha_y: float = 4.0  # truncation of the spectral initialization, in medians
+    weighting: Weighting = field(default_factory=Weighting)
+    damping: Damping = field(default_factory=Damping)
+    rank_schedule: RankSchedule = field(default_factory=RankSchedule)
+    settling: Settling = field(default_factory=Settling)
     max_iterations: int = 80
-    check_every: int = 1
-    tolerance: float = 1e-6  # convergence is quadratic: the error is then about the square of it
+    tolerance: float = 1e-6  # convergence is quadratic: the error is then about its square
     name: str = "Gauss–Newton"
 
     def __post_init__(self) -> None:
-        for alpha in (self.alpha_y, self.alpha_h, self.cut):
-            MedianTruncation(alpha)  # refuses a truncation that makes no sense
-        check_positive(
-            width=self.width,
-            narrowing=self.narrowing,
-            power=self.power,
-            damping=self.damping,
-            damping_decay=self.damping_decay,
-        )
-        check_count(max_iterations=self.max_iterations, shrink_every=self.shrink_every)
+        TruncatedWeights(self.alpha_y)  # validates it
+        check_count(max_iterations=self.max_iterations)
 
     @property
-    def trust(self) -> TrustRule:
-        return MedianTruncation(self.alpha_h)
+    def weight_function(self) -> WeightFunction:
+        return TruncatedWeights(self.settling.alpha_h)
 
     def cutoff(self, state: State) -> float | None:
         return float(state.cutoff) if isinstance(state, GaussNewtonState) else super().cutoff(state)
 
-    def linearised(self, problem: Problem, state: GaussNewtonState) -> tuple[Tangent, Array, Array]:
-        return state.tangent, state.point.left, state.point.right
+    def tangent(self, problem: Problem, state: GaussNewtonState) -> TangentMap:
+        return state.tangent
+
+    def is_exhausted(self, state: GaussNewtonState) -> bool:
+        return state.iteration >= self.max_iterations
 
     def start(self, problem: Problem, rng: np.random.Generator) -> GaussNewtonState:
-        columns = min(problem.rank + self.extra_rank, *problem.operator.matrix_shape)
-        return self.begin(problem, self.first_point(problem, rng, columns), problem.scale)
+        columns = min(problem.rank + self.rank_schedule.extra, *problem.operator.matrix_shape)
+        return self._begin(problem, self._initial_point(problem, rng, columns), problem.scale)
 
-    def first_point(self, problem: Problem, rng: np.random.Generator, columns: int) -> Point:
-        """Where the search starts, unless it is told: the spectral start."""
-        U0, V0 = truncated_start(problem, MedianTruncation(self.alpha_y), rng, rank=columns)
-        xp = namespace(U0)
-        root = xp.sqrt(xp.sum(U0**2, axis=-2))  # the columns are orthogonal, of length √σ
-        inverse = 1 / xp.where(root > 0, root, xp.ones_like(root))
-        return Point(diagonal_times(U0, inverse), root**2, diagonal_times(V0, inverse))
+    def start_from(self, problem: Problem, estimate: Estimate) -> GaussNewtonState:
+        """Start from an estimate, or from the spectral initialization if the estimate is zero."""
+        xp = namespace(estimate.error)
+        nonzero = estimate.point.values[..., 0] > 0
+        point, error = estimate.point, estimate.error
+        if not bool(xp.all(nonzero)):
+            point = select(
+                nonzero, point, self._initial_point(problem, as_generator(0), problem.rank)
+            )
+            error = xp.where(nonzero, error, problem.scale)
+        settles = xp.astype(estimate.is_credible & self.settling.immediately, xp.int32)
+        return self._begin(problem, point, error, phase=settles * Phase.SETTLING)
 
-    def begin(
+    def step(self, problem: Problem, state: GaussNewtonState) -> GaussNewtonState:
+        xp = namespace(state.U)
+        misfit = state.median / problem.scale
+        least = 16 * epsilon(state.residual)  # moving U and V without moving X must cost something
+        damping = xp.where(
+            state.phase == Phase.SEARCHING, self.damping.at(state.iteration, misfit, least), least
+        )
+        W = damped_least_squares(
+            state.tangent,
+            state.weights,
+            state.residual,
+            damping=damping * xp.sum(state.weights, axis=-1),
+            tolerance=xp.clip(0.1 * misfit, min=max(1e-12, least), max=0.01),
+        )
+        iteration = state.iteration + 1
+        columns = state.point.values.shape[-1]
+        rank = min(problem.rank + self.rank_schedule.extra_at(iteration), columns)
+        size = xp.linalg.vector_norm(state.point.values, axis=-1)
+        change = xp.linalg.vector_norm(W, axis=(-2, -1))
+        change = change / xp.where(size > 0, size, xp.ones_like(size))
+        if columns > problem.rank:  # a small misfit may be due to the extra columns
+            misfit, change = xp.clip(misfit, min=1.0), xp.clip(change, min=1.0)
+        phase = self._next_phase(state, misfit, change, problem.degrees_of_freedom)
+        return self._observe(
+            problem,
+            point=retract(state.point, W, rank),
+            width=state.width * self.weighting.decay,
+            iteration=iteration,
+            change=change,
+            phase=phase,
+            since=xp.where(phase == state.phase, state.since, iteration),
+            fitted_with=state.weights,
+        )
+
+    def _initial_point(self, problem: Problem, rng: np.random.Generator, columns: int) -> Point:
+        weight_function = TruncatedWeights(self.alpha_y)
+        return point_of_factors(
+            *spectral_initialization(problem, weight_function, rng, rank=columns)
+        )
+
+    def _begin(
         self,
         problem: Problem,
         point: Point,
         error: Array | float,
         phase: Array | int = Phase.SEARCHING,
     ) -> GaussNewtonState:
-        """The state before the first step from a point whose measurements are off by ``error``."""
+        """The state before the first step, at a point whose measurements are off by ``error``."""
         xp = namespace(problem.y)
-        width = xp.asarray(self.width * error, **like(problem.y))
+        width = xp.asarray(self.weighting.width * error, **like(problem.y))
         zero = xp.zeros(width.shape, **like(width) | {"dtype": xp.int32})
         return self._observe(
             problem,
-            point,
-            width,
-            0,
-            xp.ones_like(width),
-            zero + phase,
-            zero,
-            xp.ones_like(problem.y),
+            point=point,
+            width=width,
+            iteration=0,
+            change=xp.ones_like(width),
+            phase=zero + phase,
+            since=zero,
+            fitted_with=xp.ones_like(problem.y),
         )
-
-    def step(self, problem: Problem, state: GaussNewtonState) -> GaussNewtonState:
-        xp = namespace(state.U)
-        misfit = state.median / problem.scale
-        W = damped_least_squares(
-            state.tangent,
-            (state.point.left, state.point.right),
-            state.weights,
-            state.residual,
-            damping=self._damping(state, misfit) * xp.sum(state.weights, axis=-1),
-            tolerance=xp.clip(0.1 * misfit, min=max(1e-12, 16 * epsilon(state.residual)), max=0.01),
-        )
-        iteration = state.iteration + 1
-        columns = state.point.values.shape[-1]
-        extra = max(self.extra_rank - iteration // self.shrink_every, 0)
-        point = retract(state.point, W, min(problem.rank + extra, columns))
-        size = xp.linalg.vector_norm(state.point.values, axis=-1)
-        change = xp.linalg.vector_norm(W, axis=(-2, -1))
-        change = change / xp.where(size > 0, size, xp.ones_like(size))
-        if columns > problem.rank:
-            # Nothing is small yet: a misfit may be bought with the columns that are to go.
-            misfit, change = xp.clip(misfit, min=1.0), xp.clip(change, min=1.0)
-        phase = self._next_phase(state, misfit, change, problem.degrees_of_freedom)
-        since = xp.where(phase == state.phase, state.since, iteration)
-        width = state.width * self.narrowing
-        return self._observe(problem, point, width, iteration, change, phase, since, state.weights)
-
-    def _damping(self, state: GaussNewtonState, misfit: Array) -> Array:
-        """Relative to the mean diagonal of JᵀWJ, which is about Σ w_i."""
-        xp = namespace(state.U)
-        # Never less than rounding: moving both factors at once without moving X costs nothing.
-        least = 16 * epsilon(state.residual)
-        scheduled = max(self.damping * self.damping_decay**state.iteration, least)
-        searching = xp.clip(self.damping_misfit * misfit**2, min=least, max=scheduled)
-        return xp.where(state.phase == Phase.SEARCHING, searching, least)
 
     def _next_phase(
         self, state: GaussNewtonState, misfit: Array, change: Array, freedom: int
@@ -192,8 +187,8 @@ class GaussNewton(Solver[GaussNewtonState]):
         searching, converging = state.phase == Phase.SEARCHING, state.phase == Phase.CONVERGING
         found = searching & (misfit < _SMALL_MISFIT)
         leverage = mean_leverage(state.weights, freedom)
-        error = _left_by_noise(misfit / (1 - leverage), leverage)
-        late = state.iteration >= self.settle_from
+        error = _error_from_noise(misfit / (1 - leverage), leverage)
+        late = state.iteration >= self.settling.earliest
         only_noise = late & (misfit < _LARGE_NOISE) & (change < _SMALL_STEP * error)
         stopped = searching & (only_noise | (change < _SMALL_CHANGE))
         settled = converging & (state.iteration >= state.since + _CONVERGING_STEPS)
@@ -203,6 +198,7 @@ class GaussNewton(Solver[GaussNewtonState]):
     def _observe(
         self,
         problem: Problem,
+        *,
         point: Point,
         width: Array,
         iteration: int,
@@ -211,45 +207,57 @@ class GaussNewton(Solver[GaussNewtonState]):
         since: Array,
         fitted_with: Array,
     ) -> GaussNewtonState:
-        """The state at a point: one pass over the sensing data, which yields the tangent too."""
+        """The state at a point: one pass over the sensing data gives residuals and tangent map."""
         xp = namespace(point.left)
         tangent = problem.operator.tangent(point.left, point.right)
-        U = diagonal_times(point.left, point.values)
+        U = point.scaled_left
         fitted = tangent.apply(xp.concat([U, xp.zeros_like(point.right)], axis=-2))
         residual = problem.y - fitted
         magnitudes = xp.abs(residual)
         median = lower_median(magnitudes)
-        width = xp.minimum(width, self.width_medians * median)
-        least = float(xp.finfo(residual.dtype).smallest_normal)
-        soft = SoftTruncation(xp.clip(width, min=least), self.power, self.cut)
-        freedom = problem.degrees_of_freedom
-        leverage = mean_leverage(fitted_with, freedom)
-        fair = left_out(magnitudes, fitted_with, leverage)
-        typical = median_among(fair, fitted_with > 0)
+        width = self.weighting.limited(width, median)
+        soft = self.weighting.weights(width, magnitudes, median)
         settling = phase == Phase.SETTLING
-        error = _left_by_noise(typical / problem.scale, leverage)
-        at_the_edge = 2 * self.alpha_h * xp.sqrt(leverage / freedom)  # of that error
-        near = change < error * xp.clip(at_the_edge, min=1.0)
-        final = settling & (iteration >= since + _SETTLING_STEPS) & near
-        hard = xp.where(final[..., None], fitted_with, self.trust.weights(fair, typical))
-        weights = xp.where(settling[..., None], hard, soft.weights(magnitudes, median))
+        late = settling & (iteration >= since + _SETTLING_STEPS)
+        hard, typical = self._settled_weights(problem, magnitudes, fitted_with, change, late)
         return GaussNewtonState(
-            U,
-            point.right,
-            residual,
-            median,
-            weights,
-            change,
-            point,
-            tangent,
-            width,
-            xp.where(settling, self.alpha_h * typical, self.cut * median),
-            iteration,
-            phase,
-            since,
+            U=U,
+            V=point.right,
+            residual=residual,
+            median=median,
+            weights=xp.where(settling[..., None], hard, soft),
+            moved=change,
+            point=point,
+            tangent=tangent,
+            width=width,
+            cutoff=xp.where(
+                settling,
+                self.settling.alpha_h * typical,
+                self.weighting.cutoff_medians * median,
+            ),
+            iteration=iteration,
+            phase=phase,
+            since=since,
         )
 
+    def _settled_weights(
+        self, problem: Problem, magnitudes: Array, fitted_with: Array, change: Array, late: Array
+    ) -> tuple[Array, Array]:
+        """Truncated weights from leave-one-out residuals, and the median of those residuals.
 
-def _left_by_noise(misfit: Array, leverage: Array) -> Array:
-    """The error of an answer, if it is noise that leaves this misfit of what was left out."""
+        Once it is ``late`` and the steps are small, the weights stay as they are.
+        """
+        xp, freedom = namespace(magnitudes), problem.degrees_of_freedom
+        leverage = mean_leverage(fitted_with, freedom)
+        left_out = leave_one_out_residuals(magnitudes, fitted_with, leverage)
+        typical = median_of_selected(left_out, fitted_with > 0)
+        error = _error_from_noise(typical / problem.scale, leverage)
+        near_cutoff = 2 * self.settling.alpha_h * xp.sqrt(leverage / freedom)  # of that error
+        frozen = late & (change < error * xp.clip(near_cutoff, min=1.0))
+        weights = self.weight_function.weights(left_out, typical)
+        return xp.where(frozen[..., None], fitted_with, weights), typical
+
+
+def _error_from_noise(misfit: Array, leverage: Array) -> Array:
+    """The error of a fit if noise alone causes this misfit of measurements left out of it."""
     return misfit * namespace(misfit).sqrt(leverage)

@@ -1,0 +1,142 @@
+"""``recover_many``: independent problems, solved in batches on a GPU."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from robustrank.api.inputs import Interrupted, checked_problem, memory_needed, solver_from
+from robustrank.backend import (
+    Seed,
+    as_generator,
+    check_count,
+    explain_memory_errors,
+    free_memory,
+    on_gpu,
+)
+from robustrank.operators import can_be_batched
+from robustrank.problem import Problem
+from robustrank.result import Recovery, Status
+from robustrank.solvers import Portfolio, Solver, solve
+
+# A larger batch is not faster: with this many problems a GPU is fully used.
+_LARGEST_BATCH = 32
+
+
+def recover_many(
+    problems: Iterable[tuple[Any, Any]],
+    rank: int,
+    *,
+    shape: tuple[int, int] | None = None,
+    solver: str | Solver[Any] | Portfolio = "auto",
+    device: str | None = None,
+    batch: int | None = None,
+    rng: Seed = None,
+) -> Iterator[Recovery]:
+    """Recover a matrix from each of many problems, and yield the results in order.
+
+    On a GPU, problems of the same shape are solved in batches, because a single problem does not
+    use the whole GPU. On a CPU they are solved one after another. Each result equals that of
+    ``recover`` up to rounding.
+
+    Parameters
+    ----------
+    problems
+        Pairs (A, y) as for ``recover``. They are read as needed, so a generator never has more
+        than one batch in memory.
+    rank, shape, solver, device, rng
+        As for ``recover``; the same for all problems.
+    batch
+        The batch size. Default: as many problems as fit in GPU memory, at most 32.
+
+    Yields
+    ------
+    Recovery
+        One for each problem. Its ``seconds`` are its share of the time of the batch.
+    """
+    chosen, generator = solver_from(solver), as_generator(rng)
+    check_count(rank=rank)
+    if batch is not None:
+        check_count(batch=batch)
+    return _results(_validated(iter(problems), rank, shape, device), chosen, batch, generator)
+
+
+def _validated(
+    problems: Iterator[Any], rank: int, shape: tuple[int, int] | None, device: str | None
+) -> Iterator[Problem]:
+    """The problems, each read and validated when it is needed."""
+    for number in itertools.count():
+        try:
+            yield _problem(next(problems), rank, shape, device)
+        except StopIteration:
+            return
+        except Exception as error:
+            error.add_note(f"This was problem {number}, counted from zero.")
+            raise
+
+
+def _problem(pair: Any, rank: int, shape: tuple[int, int] | None, device: str | None) -> Problem:
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise TypeError(f"a problem is a {type(pair).__name__}; expected a pair (A, y)")
+    A, y = pair
+    with explain_memory_errors(memory_needed(A)):
+        return checked_problem(A, y, rank, shape, device)
+
+
+def _results(
+    problems: Iterator[Problem],
+    chosen: Solver[Any] | Portfolio,
+    batch: int | None,
+    generator: np.random.Generator,
+) -> Iterator[Recovery]:
+    waiting: list[Problem] = []
+    size, failure, more = 1, None, True
+    while more:
+        try:
+            problem = next(problems, None)
+        except Exception as error:  # raised after the results of the problems before it
+            problem, failure = None, error
+        more = problem is not None
+        if waiting and not (problem and problem.can_be_batched_with(waiting[0])):
+            yield from _solve_batch(waiting, chosen, generator)
+            waiting = []
+        if problem is not None:
+            size = size if waiting else _batch_size(problem, chosen, batch)
+            waiting.append(problem)
+        del problem
+        if len(waiting) == size:
+            yield from _solve_batch(waiting, chosen, generator)
+            waiting = []
+    if failure is not None:
+        raise failure
+
+
+def _batch_size(problem: Problem, chosen: Solver[Any] | Portfolio, batch: int | None) -> int:
+    """How many problems like this one to solve together."""
+    batchable = all(candidate.batchable for candidate in chosen.candidates(problem))
+    if not (batchable and can_be_batched(problem.operator)):
+        return 1
+    if batch is not None or not on_gpu(problem.y):
+        return batch or 1
+    each = memory_needed(problem.operator)
+    return max(1, min(_LARGEST_BATCH, int(0.8 * free_memory(problem.y) / each)))
+
+
+def _solve_batch(
+    problems: list[Problem], chosen: Solver[Any] | Portfolio, generator: np.random.Generator
+) -> Iterator[Recovery]:
+    began = time.perf_counter()
+    needed = sum(memory_needed(problem.operator) for problem in problems)
+    with explain_memory_errors(needed, "use a smaller batch (batch=)"):
+        recoveries = solve(problems, chosen, generator)
+    share = (time.perf_counter() - began) / len(problems)
+    for problem, recovery in zip(problems, recoveries, strict=True):
+        complete = replace(recovery, passes=problem.counter.passes, seconds=share)
+        if complete.status is Status.INTERRUPTED:
+            raise Interrupted(complete)
+        yield complete

@@ -1,0 +1,84 @@
+"""``recover``: one problem."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from robustrank.api.inputs import Interrupted, checked_problem, memory_needed, solver_from
+from robustrank.backend import Seed, as_generator, check_positive, explain_memory_errors
+from robustrank.result import Recovery, Status
+from robustrank.solvers import Callback, Portfolio, Solver, solve
+
+
+def recover(
+    A: Any,
+    y: Any,
+    rank: int,
+    *,
+    shape: tuple[int, int] | None = None,
+    solver: str | Solver[Any] | Portfolio = "auto",
+    callback: Callback | None = None,
+    time_limit: float | None = None,
+    device: str | None = None,
+    rng: Seed = None,
+) -> Recovery:
+    """Recover a low-rank matrix M from measurements y_i = <A_i, M>, some of which are outliers.
+
+    Parameters
+    ----------
+    A
+        The sensing matrices: an (m, n1, n2) array, an (m, n1*n2) array together with ``shape``, a
+        memory-mapped file, or an operator. NumPy, PyTorch, JAX and CuPy arrays are accepted; they
+        are never copied.
+    y
+        The m measurements. Outliers may have any size, infinity included.
+    rank
+        The rank of M or an upper bound on it. With ``solver="auto"`` the result has the rank that
+        the measurements support.
+    shape
+        (n1, n2), needed only if A is two-dimensional.
+    solver
+        ``"auto"`` (Gauss–Newton and message passing in several variants, until a result is
+        certified), ``"gauss-newton"``, ``"message-passing"``, ``"median-tgd"`` (the paper's
+        method), ``"vanilla-gd"``, or a solver object such as ``MedianTGD(step_size=0.3)``.
+    callback
+        Called with a ``Progress`` object every few iterations; return True to stop.
+    time_limit
+        Stop after this many seconds and return the best result so far.
+    device
+        ``"cuda"``, ``"cuda:1"`` or ``"cpu"``: move A and y there first; NumPy arrays become PyTorch
+        tensors. The result stays on the device. By default the computation runs where A is.
+    rng
+        Random seed or generator; used for the initial vector of the SVD of large matrices.
+
+    Returns
+    -------
+    Recovery
+        The factors, the outliers, and a status that says whether the result can be used.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the input is invalid; the message says what was passed and what is expected.
+    Interrupted
+        On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``recovery``.
+    """
+    began = time.perf_counter()
+    chosen = solver_from(solver)
+    if time_limit is not None:
+        check_positive(time_limit=time_limit)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback={callback!r} cannot be called; expected a function")
+    with explain_memory_errors(memory_needed(A)):
+        problem = checked_problem(A, y, rank, shape, device)
+        if time_limit is not None:
+            time_limit -= time.perf_counter() - began
+        (recovery,) = solve(
+            [problem], chosen, as_generator(rng), callback=callback, time_limit=time_limit
+        )
+    recovery = replace(recovery, passes=problem.counter.passes, seconds=time.perf_counter() - began)
+    if recovery.status is Status.INTERRUPTED:
+        raise Interrupted(recovery)
+    return recovery

@@ -1,0 +1,52 @@
+"""Operations that array libraries offer under different names, or not at all."""
+
+from __future__ import annotations
+
+import array_api_extra as xpx
+from array_api_compat import is_jax_array, is_torch_array
+
+from robustrank.backend.arrays import Array, namespace
+from robustrank.backend.gpu import on_torch_gpu
+
+
+def kth_smallest(values: Array, k: int) -> Array:
+    """The k-th smallest value along the last axis, counted from zero, by selection."""
+    if is_torch_array(values):
+        return values.kthvalue(k + 1, dim=-1).values
+    return xpx.partition(values, k, axis=-1, xp=namespace(values))[..., k]
+
+
+def thin_svd(matrix: Array) -> tuple[Array, Array, Array]:
+    """The thin singular value decomposition (left, values, rightᵀ), over leading axes."""
+    xp = namespace(matrix)
+    if on_torch_gpu(matrix):
+        import torch
+
+        try:  # 3 to 70 times faster than the default driver
+            return tuple(torch.linalg.svd(matrix, full_matrices=False, driver="gesvda"))
+        except torch.linalg.LinAlgError:  # type: ignore[attr-defined]  # repeated singular values
+            pass
+    return tuple(xp.linalg.svd(matrix, full_matrices=False))
+
+
+def solve_positive(matrix: Array, right: Array) -> Array:
+    """The solution x of matrix · x = right for a positive definite matrix.
+
+    If the matrix is not positive definite, PyTorch and JAX return NaN. NumPy and CuPy have no such
+    solver; there the result of a general solver is returned.
+    """
+    xp = namespace(matrix)
+    if is_jax_array(matrix):
+        from jax.lax.linalg import triangular_solve
+
+        factor = xp.linalg.cholesky(matrix)
+        how = {"left_side": True, "lower": True}
+        half = triangular_solve(factor, right[..., None], **how)
+        return triangular_solve(factor, half, transpose_a=True, **how)[..., 0]
+    if not is_torch_array(matrix):
+        return xp.linalg.solve(matrix, right[..., None])[..., 0]
+    import torch
+
+    factor, failed = torch.linalg.cholesky_ex(matrix)
+    solution = torch.cholesky_solve(right[..., None], factor)[..., 0]
+    return xp.where(failed[..., None] == 0, solution, xp.nan)

@@ -1,0 +1,104 @@
+"""Do the fitted measurements determine every part of the result, and check each other?"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from robustrank.backend import Array, epsilon, like, namespace
+from robustrank.linalg import (
+    TangentMap,
+    conjugate_gradient_iterates,
+    damped_least_squares,
+    frobenius_norm,
+    solve_directly,
+)
+from robustrank.theory import degrees_of_freedom
+
+# In exact arithmetic, conjugate gradients need at most one step per degree of freedom.
+_STEPS_PER_DEGREE = 2
+# Chance fits one random target in ten thousand this closely (one in a hundred in float32), and
+# never the same measurement in every probe.
+_CLOSE, _ROUNDINGS, _PROBES = 1e-4, 1e5, 5
+
+
+def determines_the_answer(tangent: TangentMap, fitted: Array) -> bool:
+    """Whether every change of the matrix changes some of the fitted measurements.
+
+    A matrix can fit more measurements than it has degrees of freedom and still be wrong if they do
+    not depend on some part of it: sampled entries that leave out a row, for example. The test draws
+    a random tangent vector and solves for it from its fitted measurements; conjugate gradients
+    recover it, except for the part on which no fitted measurement depends. ``fitted`` is (m,), one
+    or zero; the factors of the tangent map are orthonormal.
+    """
+    left = tangent.U
+    sought = _random_tangent_vector(left, tangent.V)
+    norm = namespace(left).linalg.vector_norm
+    freedom = degrees_of_freedom(left.shape[0], tangent.V.shape[0], left.shape[1])
+    # The component along a single undetermined direction is about 1/√d, and smaller than a
+    # thousandth of that only by chance.
+    close = 1e-3 / math.sqrt(freedom) + 100 * epsilon(left)
+
+    def normal(W: Array) -> Array:
+        return tangent.gram(fitted, W)
+
+    right = normal(sought)
+    slight = epsilon(left) * namespace(fitted).sum(fitted)
+    direct = solve_directly(tangent, fitted, right, slight)
+    if direct is not None and float(norm(direct - sought)) < close:
+        return True  # otherwise rounding may be the reason: use the more accurate method
+    iterates = conjugate_gradient_iterates(normal, right)
+    found, energy = next(iterates)
+    negligible = float(energy) * epsilon(left) ** 2  # the rest is not determined
+    for _ in range(_STEPS_PER_DEGREE * freedom):
+        if not float(energy) > negligible:
+            break
+        found, energy = next(iterates)
+        if float(norm(found - sought)) < close:
+            return True
+    return False
+
+
+def all_are_cross_checked(tangent: TangentMap, fitted: Array) -> bool:
+    """Whether no fitted measurement has leverage one, so that an error in any would be noticed.
+
+    The fitted measurements may determine the matrix while some part of it depends on no more
+    measurements than it has unknowns: a row with as many sampled entries as the rank, for example.
+    Those measurements are fitted whatever their values. The test fits random targets; a measurement
+    that is fitted closely in every probe is not checked by the others.
+    """
+    left = tangent.U
+    xp = namespace(left)
+    rng = np.random.default_rng(0)
+    freedom = degrees_of_freedom(left.shape[0], tangent.V.shape[0], left.shape[1])
+    close = max(_CLOSE, _ROUNDINGS * epsilon(left))
+    slight = epsilon(left) * xp.sum(fitted)
+    unchecked = fitted > 0
+    for _ in range(_PROBES):
+        target = xp.asarray(rng.standard_normal(fitted.shape[0]), **like(left))
+        W = damped_least_squares(
+            tangent,
+            fitted,
+            target,
+            slight,
+            tolerance=xp.asarray(0.01 * close, **like(left)),
+            max_iterations=_STEPS_PER_DEGREE * freedom,
+        )
+        unchecked = unchecked & (xp.abs(target - tangent.apply(W)) < close)
+        if not bool(xp.any(unchecked)):
+            return True
+    return False
+
+
+def _random_tangent_vector(left: Array, right: Array) -> Array:
+    """A random [dU; dV] of norm one, orthogonal to directions that do not change the matrix."""
+    xp = namespace(left)
+    n1, r = left.shape
+    rng = np.random.default_rng(0)
+    W = xp.asarray(rng.standard_normal((n1 + right.shape[0], r)), **like(left))
+    transpose = xp.matrix_transpose
+    dU, dV = W[:n1, :], W[n1:, :]
+    null = (transpose(left) @ dU - transpose(dV) @ right) / 2
+    W = xp.concat([dU - left @ null, dV + right @ transpose(null)], axis=0)
+    return W / frobenius_norm(W)

@@ -1,0 +1,50 @@
+"""Is the rank of a result too high or too low? Both show in singular values of known size."""
+
+from __future__ import annotations
+
+import math
+
+from robustrank.backend import as_generator, namespace
+from robustrank.linalg import frobenius_norm, weighted
+from robustrank.problem import Problem
+from robustrank.result import Recovery
+
+# Surplus columns, fitted to noise, have singular values up to twice the edge of the noise.
+_CLEAR_OF_NOISE = 3.0
+_ABOVE_NOISE = 1.3
+_POWER = 0.8
+
+
+def rank_may_be_too_high(problem: Problem, recovery: Recovery) -> bool:
+    """Whether noise alone could have produced the smallest singular value."""
+    if recovery.rank == 1:
+        return False
+    certificate = recovery.certificate
+    deviation = certificate.prediction_error * problem.typical_deviation
+    edge = _edge_of_noise(problem, deviation, certificate.inliers)
+    return bool(recovery.singular_values()[-1] < _CLEAR_OF_NOISE * edge)
+
+
+def rank_may_be_too_low(problem: Problem, recovery: Recovery) -> bool:
+    """Whether the residuals of the inliers may be more than noise.
+
+    They may if their back-projection has a singular value above the edge of the noise, or if even
+    a singular value that accounted for all of them would not stand out.
+    """
+    residual, count = recovery.residual, recovery.certificate.inliers
+    weights = namespace(residual).astype(~recovery.outliers, residual.dtype)
+    kept = weighted(residual, weights) / problem.units.measurement
+    normalized = problem.normalized()
+    _, values, _ = normalized.operator.leading_svd(kept / count, 1, as_generator(0))
+    deviation = float(frobenius_norm(kept)) / math.sqrt(count)
+    gain = float(normalized.operator.gain)
+    edge = _ABOVE_NOISE * _edge_of_noise(normalized, deviation, count)
+    stands_out = edge < _POWER * deviation / gain
+    return not (stands_out and float(values[0]) / gain**2 <= edge)
+
+
+def _edge_of_noise(problem: Problem, deviation: float, count: int) -> float:
+    """The largest singular value of the back-projection of noise in this many measurements."""
+    n1, n2 = problem.operator.matrix_shape
+    spread = math.sqrt(n1) + math.sqrt(n2)
+    return deviation * spread / (math.sqrt(count) * float(problem.operator.gain))

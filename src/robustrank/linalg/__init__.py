@@ -1,0 +1,41 @@
+"""Numerical linear algebra written once for all array libraries."""
+
+from robustrank.linalg.conjugate_gradients import conjugate_gradient_iterates
+from robustrank.linalg.least_squares import damped_least_squares, solve_directly
+from robustrank.linalg.norms import frobenius_norm, spectral_norm
+from robustrank.linalg.products import diagonal_times, left_times, times, weighted
+from robustrank.linalg.quantiles import (
+    lower_median,
+    median_of_selected,
+    quantile_index,
+    sample_quantile,
+)
+from robustrank.linalg.retraction import Point, distance, retract
+from robustrank.linalg.svd import Factors, Triplets, leading_svd, leading_svd_by_products
+from robustrank.linalg.tangent_map import TangentMap, as_vector, from_vector
+
+__all__ = [
+    "Factors",
+    "Point",
+    "TangentMap",
+    "Triplets",
+    "as_vector",
+    "conjugate_gradient_iterates",
+    "damped_least_squares",
+    "diagonal_times",
+    "distance",
+    "frobenius_norm",
+    "from_vector",
+    "leading_svd",
+    "leading_svd_by_products",
+    "left_times",
+    "lower_median",
+    "median_of_selected",
+    "quantile_index",
+    "retract",
+    "sample_quantile",
+    "solve_directly",
+    "spectral_norm",
+    "times",
+    "weighted",
+]

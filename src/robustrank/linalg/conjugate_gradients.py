@@ -1,0 +1,38 @@
+"""Conjugate gradients as an iterator: the caller decides when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from robustrank.backend import Array, namespace
+
+
+def conjugate_gradient_iterates(
+    normal: Callable[[Array], Array], right: Array
+) -> Iterator[tuple[Array, Array]]:
+    """Approximations W to the solution of normal(W) = right, starting with zero.
+
+    Each comes with the squared norm of its residual. W is a matrix, or many of them along leading
+    axes; a matrix whose residual is zero no longer changes.
+    """
+    W = namespace(right).zeros_like(right)
+    residual, direction = right, right
+    energy = _inner(residual, residual)
+    while True:
+        yield W, energy
+        image = normal(direction)
+        length = _ratio(energy, _inner(direction, image))
+        W = W + length * direction
+        residual = residual - length * image
+        previous, energy = energy, _inner(residual, residual)
+        direction = residual + _ratio(energy, previous) * direction
+
+
+def _inner(a: Array, b: Array) -> Array:
+    return namespace(a).sum(a * b, axis=(-2, -1))
+
+
+def _ratio(a: Array, b: Array) -> Array:
+    """a / b as a factor of matrices; zero where both are zero."""
+    xp = namespace(a)
+    return (a / xp.where(a == 0, xp.ones_like(b), b))[..., None, None]

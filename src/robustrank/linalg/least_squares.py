@@ -1,0 +1,103 @@
+"""Damped, weighted least squares on a tangent map: factorized or by conjugate gradients."""
+
+from __future__ import annotations
+
+import math
+
+from robustrank.backend import Array, like, namespace, on_gpu, solve_positive
+from robustrank.linalg.conjugate_gradients import conjugate_gradient_iterates
+from robustrank.linalg.tangent_map import TangentMap, as_vector, from_vector
+
+# On a GPU, up to this many unknowns, a factorization takes as long as a few products that are each
+# launched from Python.
+_DIRECT_SIZE = 3000
+_MAX_ITERATIONS = 200
+
+
+def damped_least_squares(
+    tangent: TangentMap,
+    weights: Array,
+    target: Array,
+    damping: Array,
+    tolerance: Array,
+    max_iterations: int = _MAX_ITERATIONS,
+) -> Array:
+    """The W that minimizes Σ w_i (J(W)_i − target_i)² + damping ‖W‖², to a relative tolerance.
+
+    The factors of the tangent map J must be orthonormal. All arrays may have a leading axis.
+    """
+    xp = namespace(target)
+    right = tangent.adjoint(weights * target)
+    W = solve_directly(tangent, weights, right, damping)
+    if W is None:
+        return _solve_iteratively(tangent, weights, right, damping, tolerance, max_iterations)
+    # Where the factorization failed, take a gradient step whose length assumes that the normal
+    # equations equal their mean. Testing for failure first would make the GPU wait.
+    gradient = right / (xp.sum(weights, axis=-1) + damping)[..., None, None]
+    return xp.where(xp.isfinite(W), W, gradient)
+
+
+def solve_directly(
+    tangent: TangentMap, weights: Array, right: Array, damping: Array
+) -> Array | None:
+    """The W with J*(w J(W)) + damping W = ``right`` by Cholesky; NaN where rounding makes it fail.
+
+    None where conjugate gradients would be faster or the normal matrix is not available.
+
+    Some directions change the factors and not the matrix, so no measurement depends on them. The
+    solution has no component along them; giving them a positive stiffness changes nothing else.
+    """
+    if not (on_gpu(right) and math.prod(right.shape[-2:]) <= _DIRECT_SIZE):
+        return None
+    xp = namespace(right)
+    matrix = tangent.normal_matrix(weights)
+    if matrix is None:
+        return None
+    null = _null_directions(tangent.U, tangent.V)
+    stiffness = xp.sum(weights, axis=-1)[..., None, None]
+    matrix += xp.matrix_transpose(null) @ (stiffness * null)
+    matrix += damping[..., None, None] * xp.eye(matrix.shape[-1], **like(right))
+    return from_vector(solve_positive(matrix, as_vector(right)), right.shape[-1])
+
+
+def _solve_iteratively(
+    tangent: TangentMap,
+    weights: Array,
+    right: Array,
+    damping: Array,
+    tolerance: Array,
+    max_iterations: int,
+) -> Array:
+    """The same by conjugate gradients on the normal equations.
+
+    The Gram matrix of a stored map is close to a multiple of the identity, so few products are
+    needed.
+    """
+    xp = namespace(right)
+
+    def normal(W: Array) -> Array:
+        return tangent.gram(weights, W) + damping[..., None, None] * W
+
+    iterates = conjugate_gradient_iterates(normal, right)
+    W, energy = next(iterates)
+    target_energy = energy * tolerance**2
+    done = energy <= target_energy
+    for _ in range(max_iterations):
+        if bool(xp.all(done)):
+            break
+        closer, energy = next(iterates)
+        W = xp.where(done[..., None, None], W, closer)
+        done = done | (energy <= target_energy)  # final, whatever rounding does to it later
+    return W
+
+
+def _null_directions(left: Array, right: Array) -> Array:
+    """(r², r (n1 + n2)) orthonormal: W = [left E; −right Eᵀ] as a vector, for every unit E."""
+    xp = namespace(left)
+    r = left.shape[-1]
+    eye = xp.eye(r, **like(left))
+    # Axes: (i, j) for E = e_i e_jᵀ, then the column of W, then its row.
+    upper = eye[None, :, :, None] * xp.matrix_transpose(left)[..., :, None, None, :]
+    lower = eye[:, None, :, None] * xp.matrix_transpose(right)[..., None, :, None, :]
+    both = xp.concat([upper, -lower], axis=-1) / math.sqrt(2)
+    return xp.reshape(both, (*left.shape[:-2], r * r, -1))

@@ -1,0 +1,55 @@
+"""Matrices of fixed rank as points of a manifold: retraction and distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from robustrank.backend import Array, namespace
+from robustrank.linalg.products import diagonal_times
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A low-rank matrix left · diag(values) · rightᵀ with orthonormal left and right.
+
+    Arrays may have a leading axis of problems.
+    """
+
+    left: Array  # n1 × r
+    values: Array  # (r,), largest first
+    right: Array  # n2 × r
+
+    @property
+    def scaled_left(self) -> Array:
+        """left · diag(values), so that the matrix is scaled_left · rightᵀ."""
+        return diagonal_times(self.left, self.values)
+
+
+def retract(point: Point, W: Array, rank: int) -> Point:
+    """The best approximation of the given rank to point + dU rightᵀ + left dVᵀ, W = [dU; dV].
+
+    The sum has rank 2r at most: thin QRs of the two n × 2r blocks leave a 2r × 2r SVD.
+    """
+    xp = namespace(W)
+    n1, r = point.left.shape[-2:]
+    left_q, left_r = xp.linalg.qr(xp.concat([point.left, W[..., :n1, :]], axis=-1))
+    right_q, right_r = xp.linalg.qr(xp.concat([point.right, W[..., n1:, :]], axis=-1))
+    # The sum is [left dU] · core · [right dV]ᵀ with core = [[diag(values), 1], [1, 0]].
+    from_left, from_dU = left_r[..., :r], left_r[..., r:]
+    upper = diagonal_times(from_left, point.values) + from_dU
+    core = xp.concat([upper, from_left], axis=-1) @ xp.matrix_transpose(right_r)
+    u, values, vt = xp.linalg.svd(core, full_matrices=False)
+    right = right_q @ xp.matrix_transpose(vt[..., :rank, :])
+    return Point(left=left_q @ u[..., :rank], values=values[..., :rank], right=right)
+
+
+def distance(one: Point, other: Point) -> Array:
+    """The Frobenius norm of the difference of two low-rank matrices, without forming them."""
+    xp = namespace(one.left)
+    overlap = xp.sum(
+        (xp.matrix_transpose(one.scaled_left) @ other.left)
+        * (xp.matrix_transpose(one.right) @ diagonal_times(other.right, other.values)),
+        axis=(-2, -1),
+    )
+    squares = xp.sum(one.values**2, axis=-1) + xp.sum(other.values**2, axis=-1) - 2 * overlap
+    return xp.sqrt(xp.clip(squares, min=0.0))

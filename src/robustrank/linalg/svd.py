@@ -1,0 +1,95 @@
+"""The leading singular triplets of a matrix, given as an array or by its products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from robustrank.backend import Array, is_numpy, like, namespace, thin_svd, to_numpy
+
+Triplets = tuple[Array, Array, Array]  # left n1 × rank, values, right n2 × rank
+Factors = tuple[Array, Array]  # (U, V), standing for U Vᵀ
+
+# Below this size a thin dense SVD is faster than a Lanczos one.
+_DENSE_LIMIT = 600
+
+
+def leading_svd(
+    matrix: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+) -> Triplets:
+    """The leading singular triplets of ``matrix``, largest first, over leading axes.
+
+    With ``plus`` = (U, V) they are those of matrix + U Vᵀ. A large NumPy matrix is decomposed by
+    the Lanczos method, so that no n1 × n1 array is formed. If the matrix is not finite, the
+    triplets are NaN.
+    """
+    xp = namespace(matrix)
+    if plus is not None:
+        matrix = matrix + plus[0] @ xp.matrix_transpose(plus[1])
+    finite = xp.all(xp.isfinite(matrix), axis=(-2, -1))[..., None]
+    placeholder = xp.eye(*matrix.shape[-2:], **like(matrix)) * xp.arange(
+        matrix.shape[-1], **like(matrix)
+    )
+    matrix = xp.where(finite[..., None], matrix, placeholder)
+    if is_numpy(matrix) and matrix.ndim == 2 and _is_large(matrix.shape, rank):
+        left, values, right_t = _lanczos(matrix, rank, rng, matrix.dtype)
+    else:
+        left, values, right_t = thin_svd(matrix)
+    nan_or_zero = xp.where(finite, xp.zeros_like(values[..., :rank]), xp.nan)
+    right = xp.matrix_transpose(right_t[..., :rank, :])
+    return (
+        left[..., :rank] + nan_or_zero[..., None, :],
+        values[..., :rank] + nan_or_zero,
+        right + nan_or_zero[..., None, :],
+    )
+
+
+def leading_svd_by_products(
+    times: Callable[[Array], Array],
+    transpose_times: Callable[[Array], Array],
+    shape: tuple[int, int],
+    rank: int,
+    rng: np.random.Generator,
+    example: Array,
+) -> Triplets:
+    """The same for a matrix G that is known only through G·V and Gᵀ·U, as arrays like ``example``.
+
+    A small G is formed by multiplying the identity; a large one goes through Lanczos, whose
+    vectors are kept in NumPy.
+    """
+    xp = namespace(example)
+    n1, n2 = shape
+    if not _is_large(shape, rank):
+        if n2 <= n1:
+            return leading_svd(times(xp.eye(n2, **like(example))), rank, rng)
+        transposed = transpose_times(xp.eye(n1, **like(example)))
+        return leading_svd(xp.matrix_transpose(transposed), rank, rng)
+    from scipy.sparse.linalg import LinearOperator
+
+    def through(product: Callable[[Array], Array]) -> Callable[[Any], Any]:
+        return lambda x: to_numpy(product(xp.asarray(x.reshape(len(x), -1), **like(example))))
+
+    dtype = to_numpy(example).dtype
+    forward, backward = through(times), through(transpose_times)
+    operator = LinearOperator(
+        shape, matvec=forward, rmatvec=backward, matmat=forward, rmatmat=backward, dtype=dtype
+    )
+    triplets = _lanczos(operator, rank, rng, dtype)
+    left, values, right_t = (xp.asarray(part, **like(example)) for part in triplets)
+    return left, values, xp.matrix_transpose(right_t)
+
+
+def _is_large(shape: tuple[int, ...], rank: int) -> bool:
+    return min(shape) > max(_DENSE_LIMIT, 8 * rank)
+
+
+def _lanczos(matrix: Any, rank: int, rng: np.random.Generator, dtype: Any) -> Triplets:
+    """(left, values, rightᵀ), largest first, of a NumPy matrix or a scipy LinearOperator."""
+    from scipy.sparse.linalg import svds
+
+    start = rng.standard_normal(min(matrix.shape)).astype(dtype)
+    left, values, right_t = svds(matrix, k=rank, v0=start)
+    order = np.argsort(-values)
+    return left[:, order], values[order], right_t[order]

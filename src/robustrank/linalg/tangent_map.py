@@ -1,0 +1,47 @@
+"""What a linear solver needs to know about linearized measurements."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from robustrank.backend import Array, namespace
+
+
+class TangentMap(Protocol):
+    """The map W = [dU; dV] → A(dU Vᵀ + U dVᵀ) at fixed factors U (n1 × r) and V (n2 × r).
+
+    W is (n1 + n2) × r, as the paper's augmented variable; measurements are (m,). All arrays may
+    have a leading axis of problems.
+    """
+
+    @property
+    def U(self) -> Array:
+        """The left factor at which the measurements are linearized."""
+
+    @property
+    def V(self) -> Array:
+        """The right factor."""
+
+    def apply(self, W: Array) -> Array:
+        """The change of the measurements along W."""
+
+    def adjoint(self, w: Array) -> Array:
+        """The adjoint of ``apply``."""
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        """``adjoint(weights * apply(W))``."""
+
+    def normal_matrix(self, weights: Array) -> Array | None:
+        """The matrix of ``gram`` acting on ``as_vector(W)``; None if it is not available."""
+
+
+def as_vector(W: Array) -> Array:
+    """W as a vector, column after column."""
+    xp = namespace(W)
+    return xp.reshape(xp.matrix_transpose(W), (*W.shape[:-2], -1))
+
+
+def from_vector(x: Array, columns: int) -> Array:
+    """The W with this many columns whose vector is x."""
+    xp = namespace(x)
+    return xp.matrix_transpose(xp.reshape(x, (*x.shape[:-1], columns, -1)))

@@ -1,0 +1,16 @@
+"""Operators that present another operator differently: scaled, transposed, counted, batched."""
+
+from robustrank.operators.views.batched import BatchedOperator, can_be_batched
+from robustrank.operators.views.counted import CountedOperator, PassCounter, PassCounterGroup
+from robustrank.operators.views.scaled import ScaledOperator
+from robustrank.operators.views.transposed import TransposedOperator
+
+__all__ = [
+    "BatchedOperator",
+    "CountedOperator",
+    "PassCounter",
+    "PassCounterGroup",
+    "ScaledOperator",
+    "TransposedOperator",
+    "can_be_batched",
+]

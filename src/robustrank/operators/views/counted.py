@@ -1,0 +1,75 @@
+"""Counting passes over the sensing data, so that no family has to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robustrank.backend import Array
+from robustrank.linalg import Factors, TangentMap, Triplets
+from robustrank.operators.base import Operator
+from robustrank.operators.tangent import StoredTangent, TransposedTangent, UnstoredTangent
+from robustrank.operators.views.delegating import DelegatingOperator
+
+
+class PassCounter:
+    """The number of times that the whole sensing data was read."""
+
+    def __init__(self) -> None:
+        self.passes = 0.0
+
+    def add(self, passes: float) -> None:
+        """Count more passes."""
+        self.passes += passes
+
+
+class PassCounterGroup(PassCounter):
+    """The counters of problems that are solved together: each pass counts for all of them."""
+
+    def __init__(self, members: Sequence[PassCounter]) -> None:
+        super().__init__()
+        self._members = members
+
+    def add(self, passes: float) -> None:
+        super().add(passes)
+        for member in self._members:
+            member.add(passes)
+
+
+@dataclass(frozen=True, eq=False)
+class CountedOperator(DelegatingOperator):
+    """Another operator whose passes are counted."""
+
+    counter: PassCounter = field(default_factory=PassCounter)
+
+    def measure(self, U: Array, V: Array) -> Array:
+        self.counter.add(1)
+        return self.inner.measure(U, V)
+
+    def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
+        self.counter.add(1)
+        return self.inner.backproject(w, U, V)
+
+    def leading_svd(
+        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+    ) -> Triplets:
+        if type(self.inner).leading_svd is Operator.leading_svd:
+            return super().leading_svd(w, rank, rng, plus)  # by products, which are counted
+        self.counter.add(1)
+        return self.inner.leading_svd(w, rank, rng, plus)
+
+    def tangent(self, U: Array, V: Array) -> TangentMap:
+        tangent = self.inner.tangent(U, V)
+        if isinstance(tangent, UnstoredTangent):
+            return UnstoredTangent(self, U, V)  # by products, which are counted
+        self.counter.add(_reads(tangent))
+        return tangent
+
+
+def _reads(tangent: TangentMap) -> int:
+    """Passes that it took to compute a tangent map."""
+    while isinstance(tangent, TransposedTangent):
+        tangent = tangent.inner
+    return tangent.reads if isinstance(tangent, StoredTangent) else 1

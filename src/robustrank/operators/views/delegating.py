@@ -1,0 +1,35 @@
+"""What an operator built on another one takes over unchanged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from robustrank.backend import Array
+from robustrank.operators.base import Operator
+
+
+@dataclass(frozen=True, eq=False)
+class DelegatingOperator(Operator):
+    """Forwards to ``inner`` everything except the products."""
+
+    inner: Operator
+
+    @property
+    def shape(self) -> tuple[int, tuple[int, int]]:
+        return self.inner.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.inner.dtype
+
+    @property
+    def in_memory(self) -> bool:
+        return self.inner.in_memory
+
+    @property
+    def gain(self) -> float:
+        return self.inner.gain
+
+    def asarray(self, values: Any) -> Array:
+        return self.inner.asarray(values)

@@ -1,0 +1,37 @@
+"""Sensing data in another unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robustrank.backend import Array
+from robustrank.linalg import Factors, Triplets
+from robustrank.operators.tangent import ScaledTangent
+from robustrank.operators.views.delegating import DelegatingOperator
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledOperator(DelegatingOperator):
+    """Every A_i of another operator times a number; the sensing data is not modified."""
+
+    factor: float
+
+    @property
+    def gain(self) -> float:
+        return self.factor * self.inner.gain
+
+    def measure(self, U: Array, V: Array) -> Array:
+        return self.inner.measure(U * self.factor, V)
+
+    def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
+        return self.inner.backproject(w * self.factor, U, V)
+
+    def leading_svd(
+        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+    ) -> Triplets:
+        return self.inner.leading_svd(w * self.factor, rank, rng, plus)
+
+    def tangent(self, U: Array, V: Array) -> ScaledTangent:
+        return ScaledTangent(self.inner.tangent(U, V), self.factor)

@@ -1,0 +1,75 @@
+"""From the last state of a run to a result in the user's units, with its certificate."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from robustrank.backend import Array, namespace
+from robustrank.certificate import certify, exact_tolerance, is_exact_fit
+from robustrank.metrics import balance
+from robustrank.problem import Problem
+from robustrank.result import Attempt, Recovery, singular_values
+from robustrank.solvers.base import Solver
+from robustrank.solvers.monitor import Outcome
+
+# Singular values below this share of the tolerance of an exact fit exist only because the given
+# rank is too large.
+_EMPTY = 0.01
+
+
+def assemble(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recovery:
+    """The certified result of a run."""
+    state, units = outcome.state, problem.units
+    residual = problem.to_user_units(state.residual)
+    inliers = namespace(residual).astype(state.weights > 0, residual.dtype)
+    certificate, status = certify(
+        problem,
+        residual,
+        inliers,
+        ended=outcome.ended,
+        linearize=lambda: solver.tangent(problem.normalized(), state),
+    )
+    left, right = state.U, state.V
+    if certificate.holds:
+        left, right = _without_empty_columns(left, right, _EMPTY * exact_tolerance(problem))
+    root = math.sqrt(units.matrix)
+    cutoff = solver.cutoff(state)
+    last = outcome.history.checks[-1] if outcome.history.checks else None
+    return Recovery(
+        left=left * root,
+        right=right * root,
+        outliers=(inliers == 0) & ~is_exact_fit(problem, residual),
+        status=status,
+        certificate=certificate,
+        residual=residual,
+        cutoff=None if cutoff is None else float(cutoff * units.measurement),
+        history=outcome.history,
+        solver=solver.name,
+        iterations=outcome.iterations,
+        passes=last.passes if last else 0.0,
+        seconds=last.seconds if last else 0.0,
+    )
+
+
+def summarize(recovery: Recovery) -> Attempt:
+    """A result as one of several attempts."""
+    return Attempt(
+        solver=recovery.solver,
+        status=recovery.status,
+        rank=recovery.rank,
+        exact_fits=recovery.certificate.exact_fits,
+        misfit=recovery.certificate.misfit,
+        iterations=recovery.iterations,
+        seconds=recovery.seconds,
+    )
+
+
+def _without_empty_columns(left: Array, right: Array, negligible: float) -> tuple[Array, Array]:
+    """Factors of the same matrix without columns whose singular value is negligible."""
+    values = singular_values(left, right)
+    rank = int((values > negligible * values[0]).sum())
+    if rank in (0, left.shape[1]):  # 0 if the values are not finite
+        return left, right
+    left, right = balance(left, right)
+    return left[:, :rank], right[:, :rank]

@@ -1,0 +1,112 @@
+"""The one loop over iterations, for every solver and for one problem or a batch of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from robustrank.backend import like, namespace, to_numpy
+from robustrank.problem import Problem
+from robustrank.result import Status
+from robustrank.solvers.base import Solver, State, StateT
+from robustrank.solvers.batching import take, take_one
+from robustrank.solvers.graph_replay import StepRunner
+from robustrank.solvers.monitor import Callback, Monitor, Outcome, Reading
+
+
+def drive(
+    problems: Sequence[Problem],
+    solver: Solver[StateT],
+    rng: np.random.Generator,
+    *,
+    callback: Callback | None = None,
+    time_limit: float | None = None,
+) -> list[Outcome]:
+    """Run ``solver`` on each problem until it converges, reaches a limit or is stopped.
+
+    Several problems must have the same shape; they are solved together. The loop works in units of
+    a typical measurement and a typical sensing entry, so that no scale of y overflows or underflows
+    and step sizes do not depend on the scale of A.
+    """
+    scaled = [problem.normalized() for problem in problems]
+    monitors = [
+        Monitor(normalized, solver, problem.units, callback)
+        for normalized, problem in zip(scaled, problems, strict=True)
+    ]
+    # A diverging run is reported by its status, not by warnings.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        try:
+            _loop(_Batch(scaled), solver, rng, monitors, time_limit)
+        except KeyboardInterrupt:
+            for monitor in monitors:
+                monitor.end(Status.INTERRUPTED)
+        return [monitor.outcome() for monitor in monitors]
+
+
+def _loop(
+    batch: _Batch,
+    solver: Solver[StateT],
+    rng: np.random.Generator,
+    monitors: list[Monitor],
+    time_limit: float | None,
+) -> None:
+    def late() -> bool:
+        return time_limit is not None and monitors[0].seconds() > time_limit
+
+    state, iteration = solver.start(batch.problem, rng), 0
+    runner = StepRunner(batch.problem, solver, late)
+    while True:
+        out_of_time = iteration > 0 and late()
+        exhausted = iteration >= solver.max_iterations or solver.is_exhausted(state)
+        readings = batch.read(state)
+        for position, number in enumerate(batch.numbers):
+            monitor = monitors[number]
+            monitor.check(iteration, readings[position], batch.state_at(state, position))
+            if exhausted:
+                monitor.end(Status.ITERATION_LIMIT)
+            if out_of_time:
+                monitor.end(Status.TIME_LIMIT)
+            if monitor.ended:
+                monitor.keep_own_state()
+        running = [k for k, number in enumerate(batch.numbers) if not monitors[number].ended]
+        if not running:
+            return
+        if len(running) < len(batch.numbers):
+            batch, state = batch.reduced(running), take(state, running)
+            runner = StepRunner(batch.problem, solver, late)
+        state, taken = runner.run(state, solver.max_iterations - iteration)
+        iteration += taken
+
+
+class _Batch:
+    """The problems that are still being solved: a single one, or several batched."""
+
+    def __init__(self, problems: Sequence[Problem], numbers: Sequence[int] | None = None) -> None:
+        self.numbers = list(range(len(problems))) if numbers is None else list(numbers)
+        self._problems = problems
+        self._single = len(problems) == 1
+        members = [problems[number] for number in self.numbers]
+        self.problem = members[0] if self._single else Problem.batched(members)
+
+    def reduced(self, positions: Sequence[int]) -> _Batch:
+        """The batch of the problems at some positions."""
+        return _Batch(self._problems, [self.numbers[position] for position in positions])
+
+    def state_at(self, state: StateT, position: int) -> Callable[[], StateT]:
+        """A function that returns the state of one problem; it copies only when called."""
+        return (lambda: state) if self._single else (lambda: take_one(state, position))
+
+    def read(self, state: State) -> list[Reading]:
+        """The numbers that the monitors need, in a single transfer from the device."""
+        xp = namespace(state.U)
+        inliers = xp.count_nonzero(state.weights, axis=-1)
+        numbers = [
+            xp.asarray(values, **like(state.U))
+            for values in (state.median, state.change() + xp.zeros_like(state.median), inliers)
+        ]
+        values = to_numpy(xp.stack(numbers, axis=-1)).reshape(-1, 3)
+        return [
+            Reading(median=float(median), change=float(change), inliers=int(count))
+            for median, change, count in values
+        ]

@@ -1,0 +1,170 @@
+"""The paper's method: gradient descent on the factors, over truncated measurements."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from robustrank import theory
+from robustrank.backend import Array, check_count, check_positive, like, namespace, run_concurrently
+from robustrank.linalg import spectral_norm
+from robustrank.problem import Problem
+from robustrank.solvers.base import Solver, State, observe
+from robustrank.solvers.initialization import spectral_initialization
+from robustrank.solvers.weights import TruncatedWeights, UniformWeights, WeightFunction
+
+
+@dataclass(frozen=True, eq=False)
+class GradientState(State):
+    """The state, the previous iterate and the constants of the iteration, for W = [U; V]."""
+
+    previous: Array  # W before the last step
+    step_sizes: Array  # (n1 + n2, 1): μ/(2m‖U0‖²) in the rows of U, μ/(2m‖V0‖²) in those of V
+    signs: Array  # (n1 + n2, 1): √(2mλ) in the rows of U, −√(2mλ) in those of V
+
+    def change(self) -> Array:
+        xp = namespace(self.U)
+        W = xp.concat([self.U, self.V], axis=0)
+        norm = xp.linalg.vector_norm
+        return norm(W - self.previous) / norm(W)
+
+
+def begin(
+    problem: Problem, U0: Array, V0: Array, weight_function: WeightFunction, mu: float, lam: float
+) -> GradientState:
+    """The state of gradient descent at its initial factors (U0, V0)."""
+    xp = namespace(U0)
+    m = problem.operator.measurements
+    mu, lam = mu / (2 * m), lam * 2 * m  # instead of dividing every gradient by 2m
+    one_U, one_V = (xp.ones((factor.shape[0], 1), **like(factor)) for factor in (U0, V0))
+    sizes = [mu / spectral_norm(U0) ** 2 * one_U, mu / spectral_norm(V0) ** 2 * one_V]
+    return GradientState(
+        **vars(observe(problem, U0, V0, weight_function)),
+        previous=xp.concat([xp.full_like(U0, xp.inf), xp.full_like(V0, xp.inf)], axis=0),
+        step_sizes=xp.concat(sizes, axis=0),
+        signs=math.sqrt(lam) * xp.concat([one_U, -one_V], axis=0),
+    )
+
+
+def descend(
+    problem: Problem, state: GradientState, weight_function: WeightFunction
+) -> GradientState:
+    """One iteration of Algorithm 1's gradient loop (update_rule): two passes over the data.
+
+    Both factors are updated as one array W = [U; V], because on a GPU the time is determined by the
+    number of small operations that cannot run while the sensing data is read.
+    """
+    xp, n1 = namespace(state.U), state.U.shape[0]
+    W = xp.concat([state.U, state.V], axis=0)
+
+    def balancing_gradient() -> Array:
+        imbalance = xp.matrix_transpose(W) @ (state.signs * W)  # UᵀU − VᵀV
+        return state.signs * (W @ imbalance)
+
+    def data_gradient() -> Array:
+        weighted = state.weights * state.residual
+        return xp.concat([*problem.operator.backproject(weighted, state.U, state.V)], axis=0)
+
+    balancing, GW = run_concurrently(balancing_gradient, data_gradient, W)
+    W_next = W - state.step_sizes * (balancing - GW)
+    observed = observe(problem, W_next[:n1, :], W_next[n1:, :], weight_function)
+    return replace(state, **vars(observed), previous=W)
+
+
+@dataclass(frozen=True)
+class MedianTGD(Solver[GradientState]):
+    """Median-truncated gradient descent, the paper's Algorithm 1.
+
+    The defaults are those of the paper's experiments. ``balance`` is λ; None computes it from
+    ``alpha_h``. With ``tolerance=0`` only ``max_iterations`` ends the run, as in the paper.
+    """
+
+    graph_capturable: ClassVar[bool] = True
+    rounding: ClassVar[float] = 0.25
+    alpha_y: float = 12.0
+    alpha_h: float = 6.0
+    step_size: float = 0.4
+    balance: float | None = None
+    sample_split: bool = False
+    max_iterations: int = 10_000
+    tolerance: float = 1e-10
+    check_every: int = 10
+    name: str = "median-TGD"
+
+    def __post_init__(self) -> None:
+        for alpha in (self.alpha_y, self.alpha_h):
+            TruncatedWeights(alpha)  # validates it
+        _check_steps(self.step_size, self.lam, self.max_iterations, self.tolerance)
+        check_count(check_every=self.check_every)
+
+    @classmethod
+    def theory(cls, rank: int, average_condition: float, max_iterations: int = 10_000) -> MedianTGD:
+        """The solver with the constants of Theorems 1 and 2, for κ̄ ≤ ``average_condition``."""
+        return cls(
+            alpha_y=theory.start_truncation(rank, average_condition),
+            alpha_h=theory.ALPHA_H,
+            step_size=theory.MAX_STEP_SIZE,
+            sample_split=True,
+            max_iterations=max_iterations,
+            tolerance=0.0,
+        )
+
+    @property
+    def weight_function(self) -> WeightFunction:
+        return TruncatedWeights(self.alpha_h)
+
+    @property
+    def lam(self) -> float:
+        """λ, the weight of the balancing term."""
+        return theory.balance_weight(self.alpha_h) if self.balance is None else self.balance
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> GradientState:
+        initial = TruncatedWeights(self.alpha_y)
+        U0, V0 = spectral_initialization(problem, initial, rng, sample_split=self.sample_split)
+        return begin(problem, U0, V0, self.weight_function, self.step_size, self.lam)
+
+    def step(self, problem: Problem, state: GradientState) -> GradientState:
+        return descend(problem, state, self.weight_function)
+
+
+@dataclass(frozen=True)
+class VanillaGD(Solver[GradientState]):
+    """Gradient descent on all measurements, with which the paper compares its method.
+
+    λ = 1/4 is the limit of the paper's λ without truncation.
+    """
+
+    graph_capturable: ClassVar[bool] = True
+    rounding: ClassVar[float] = 0.25
+    step_size: float = 0.4
+    balance: float = 0.25
+    max_iterations: int = 10_000
+    tolerance: float = 1e-10
+    check_every: int = 10
+    name: str = "vanilla-GD"
+
+    def __post_init__(self) -> None:
+        _check_steps(self.step_size, self.balance, self.max_iterations, self.tolerance)
+        check_count(check_every=self.check_every)
+
+    @property
+    def weight_function(self) -> WeightFunction:
+        return UniformWeights()
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> GradientState:
+        U0, V0 = spectral_initialization(problem, UniformWeights(), rng)
+        return begin(problem, U0, V0, UniformWeights(), self.step_size, self.balance)
+
+    def step(self, problem: Problem, state: GradientState) -> GradientState:
+        return descend(problem, state, UniformWeights())
+
+
+def _check_steps(step_size: float, balance: float, max_iterations: int, tolerance: float) -> None:
+    check_positive(step_size=step_size)
+    check_count(max_iterations=max_iterations)
+    for name, value in (("balance", balance), ("tolerance", tolerance)):
+        if value != 0:  # zero disables it
+            check_positive(**{name: value})

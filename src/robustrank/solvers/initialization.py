@@ -1,0 +1,50 @@
+"""Spectral initialization: the leading singular vectors of a truncated surrogate of M."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robustrank.backend import Array, like, namespace
+from robustrank.linalg import Point, diagonal_times, lower_median, weighted
+from robustrank.problem import Problem
+from robustrank.solvers.weights import WeightFunction
+
+
+def spectral_initialization(
+    problem: Problem,
+    weight_function: WeightFunction,
+    rng: np.random.Generator,
+    *,
+    sample_split: bool = False,
+    rank: int | None = None,
+) -> tuple[Array, Array]:
+    """(U0, V0) = (C_L Σ^½, C_R Σ^½) from the rank-r SVD of the weighted mean of y_i A_i.
+
+    With ``sample_split`` the surrogate is the mean over the first ⌈m/2⌉ measurements, truncated by
+    the median of the others (equ_initial_matrix). Without it, all measurements are used for both
+    (equ_initial_matrix_algorithm), as in the paper's experiments. ``rank`` may differ from the
+    problem's.
+    """
+    y = problem.y
+    xp = namespace(y)
+    reference, count = y, problem.operator.measurements
+    if sample_split:
+        reference, count = y[-(count // 2) :], -(-count // 2)
+        if count == problem.operator.measurements:
+            raise ValueError("a sample split needs at least two measurements")
+    weights = weight_function.weights(xp.abs(y), lower_median(xp.abs(reference)))
+    if sample_split:
+        first_half = xp.arange(y.shape[0], device=like(y)["device"]) < count
+        weights = xp.where(first_half, weights, xp.zeros_like(weights))
+    kept = weighted(y, weights) / count
+    left, values, right = problem.operator.leading_svd(kept, rank or problem.rank, rng)
+    root = xp.sqrt(values)
+    return diagonal_times(left, root), diagonal_times(right, root)
+
+
+def point_of_factors(U: Array, V: Array) -> Point:
+    """The point U Vᵀ for factors with orthogonal columns of length √σ."""
+    xp = namespace(U)
+    root = xp.sqrt(xp.sum(U**2, axis=-2))
+    inverse = 1 / xp.where(root > 0, root, xp.ones_like(root))
+    return Point(left=diagonal_times(U, inverse), values=root**2, right=diagonal_times(V, inverse))

@@ -1,0 +1,210 @@
+"""Approximate message passing, which estimates its own error as it goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from robustrank.backend import (
+    Array,
+    as_generator,
+    check_count,
+    check_positive,
+    like,
+    namespace,
+)
+from robustrank.linalg import Point, distance, lower_median
+from robustrank.problem import Problem
+from robustrank.solvers.base import Estimate, EstimatingSolver, State
+from robustrank.solvers.batching import select
+from robustrank.solvers.message_passing.mixture import Mixture, Posterior
+from robustrank.solvers.message_passing.shrinkage import shrink
+from robustrank.solvers.weights import TruncatedWeights, WeightFunction
+
+_LEAST_PRECISION = 0.05
+_MIXTURE_UPDATES = 5
+_STALLED = 1e-3
+_LOST = 0.5  # an error above this share of the estimate
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The estimate with the smallest estimated error so far."""
+
+    point: Point
+    error: Array
+    iteration: Array
+
+
+@dataclass(frozen=True, eq=False)
+class MessageState(State):
+    """The current estimate, the mixture model of the measurements, and the best estimate."""
+
+    moved: Array  # relative change in the last step
+    point: Point
+    posterior: Posterior
+    mixture: Mixture
+    iteration: int
+    best: Best
+
+    def change(self) -> Array:
+        return self.moved
+
+
+@dataclass(frozen=True)
+class MessagePassing(EstimatingSolver[MessageState]):
+    """Approximate message passing up to a rough estimate.
+
+    A fit is too close to the measurements it was made from, outliers included, so its residuals
+    are a poor guide to which measurements are outliers. Message passing removes from each
+    prediction the influence of the measurement itself. The difference to y is then the error of
+    the estimate, and a mixture model separates inliers, flipped signs and outliers. The estimate
+    in turn is the best guess at a low-rank matrix in white noise of known variance. This holds for
+    sensing entries that are nearly independent; otherwise the estimated error stops decreasing.
+
+    It stops when the estimate is near the solution. Follow it by Gauss–Newton:
+    ``TwoStage(MessagePassing(), GaussNewton())``, which is ``solver="message-passing"``.
+    """
+
+    batchable: ClassVar[bool] = True
+    rounding: ClassVar[float] = 64.0
+    near: float = 0.25  # stop when the error is below this share of the estimate,
+    near_at_full_rank: float | None = None  # or this share, if no singular value is shrunk to zero,
+    patience: int = 50  # or when this many steps did not reduce it
+    max_iterations: int = 200
+    tolerance: float = 1e-6
+    name: str = "message passing"
+
+    def __post_init__(self) -> None:
+        check_positive(near=self.near)
+        check_count(patience=self.patience, max_iterations=self.max_iterations)
+
+    @property
+    def weight_function(self) -> WeightFunction:
+        return TruncatedWeights(6.0)
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> MessageState:
+        xp = namespace(problem.y)
+        n1, n2 = problem.operator.matrix_shape
+        mixture = Mixture.initial(problem.y, problem.scale)
+        zero = xp.zeros_like(mixture.error)
+        bases = (xp.eye(n, problem.rank, **like(problem.y)) for n in (n1, n2))
+        left, right = (basis + zero[..., None, None] for basis in bases)
+        values = zero[..., None] + xp.zeros(problem.rank, **like(problem.y))
+        origin = Point(left=left, values=values, right=right)
+        return self._observe(
+            problem,
+            point=origin,
+            message=xp.zeros_like(problem.y),
+            feedback=zero,
+            mixture=mixture,
+            iteration=0,
+            best=Best(origin, error=zero + xp.inf, iteration=xp.astype(zero, xp.int32)),
+            change=zero + xp.inf,
+        )
+
+    def step(self, problem: Problem, state: MessageState) -> MessageState:
+        """One more exchange of messages for the problems that are not finished."""
+        xp = namespace(state.U)
+        finished = self.is_finished(problem, state)
+        iteration = state.iteration + 1
+        if bool(xp.all(finished)):
+            return replace(state, moved=xp.zeros_like(state.moved), iteration=iteration)
+        waiting = replace(state, iteration=iteration)
+        return select(finished, waiting, self._exchange(problem, state))
+
+    def is_finished(self, problem: Problem, state: MessageState) -> Array:
+        xp, best = namespace(state.U), state.best
+        finished = (
+            ~xp.isfinite(state.mixture.error)
+            | is_within(self.near, problem, best)
+            | (state.iteration - best.iteration >= self.patience)
+            | (state.iteration >= self.max_iterations)
+        )
+        if self.near_at_full_rank is None:
+            return finished
+        full_rank = xp.all(best.point.values > 0, axis=-1)
+        return finished | (full_rank & is_within(self.near_at_full_rank, problem, best))
+
+    def estimate(self, problem: Problem, state: MessageState) -> Estimate:
+        credible = is_within(_LOST, problem, state.best)
+        return Estimate(point=state.best.point, error=state.best.error, is_credible=credible)
+
+    def _exchange(self, problem: Problem, state: MessageState) -> MessageState:
+        """The state after one exchange of messages: two passes over the sensing data."""
+        xp = namespace(state.U)
+        m, gain = problem.operator.measurements, _gain(problem)
+        precision = xp.clip(state.posterior.precision, min=_LEAST_PRECISION)
+        message = state.posterior.correction / precision[..., None]
+        left, values, right = problem.operator.leading_svd(
+            message / (m * gain[..., None] ** 2),
+            problem.rank,
+            as_generator(state.iteration),
+            plus=(state.U, state.V),
+        )
+        noise = xp.sqrt(xp.mean(message**2, axis=-1) / m) / gain
+        shrunk = shrink(values, noise, problem.operator.matrix_shape)
+        point = Point(left=left, values=shrunk.values, right=right)
+        size = xp.linalg.vector_norm(shrunk.values, axis=-1)
+        moved = distance(point, state.point) / xp.where(size > 0, size, xp.ones_like(size))
+        return self._observe(
+            problem,
+            point=point,
+            message=message,
+            feedback=shrunk.divergence / m,
+            mixture=state.mixture,
+            iteration=state.iteration + 1,
+            best=state.best,
+            # An estimate that no longer moves has stalled; that is not convergence.
+            change=xp.clip(moved, min=_STALLED),
+        )
+
+    def _observe(
+        self,
+        problem: Problem,
+        *,
+        point: Point,
+        message: Array,
+        feedback: Array,
+        mixture: Mixture,
+        iteration: int,
+        best: Best,
+        change: Array,
+    ) -> MessageState:
+        """The state at a point: one pass over the sensing data."""
+        xp = namespace(message)
+        U = point.scaled_left
+        measured = problem.operator.measure(U, point.right)
+        # Predictions of y_i by an estimate that in effect did not use y_i.
+        predicted = measured - feedback[..., None] * message
+        for _ in range(_MIXTURE_UPDATES):
+            mixture = mixture.updated(predicted)
+        now = Best(point, mixture.error, xp.full_like(best.iteration, iteration))
+        residual = problem.y - measured
+        posterior = mixture.posterior(predicted)
+        return MessageState(
+            U=U,
+            V=point.right,
+            residual=residual,
+            median=lower_median(xp.abs(residual)),
+            weights=xp.astype(posterior.inlier > 0.5, residual.dtype),
+            moved=change,
+            point=point,
+            posterior=posterior,
+            mixture=mixture,
+            iteration=iteration,
+            best=select(mixture.error < 0.999 * best.error, now, best),
+        )
+
+
+def is_within(share: float, problem: Problem, best: Best) -> Array:
+    """Whether the estimated error is below this share of the estimate."""
+    # The size of the estimate, and not a median measurement, which many outliers make large.
+    size = namespace(best.error).linalg.vector_norm(best.point.values, axis=-1)
+    return best.error < share * _gain(problem) * size
+
+
+def _gain(problem: Problem) -> Array:
+    return namespace(problem.y).asarray(problem.operator.gain, **like(problem.y))

@@ -1,0 +1,182 @@
+"""Trying candidates in turn until the certificate accepts a result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from robustrank.backend import full_precision
+from robustrank.certificate import rank_may_be_too_high, rank_may_be_too_low
+from robustrank.problem import Problem
+from robustrank.result import Recovery, Status
+from robustrank.solvers.assembly import assemble, summarize
+from robustrank.solvers.base import Solver
+from robustrank.solvers.driver import drive
+from robustrank.solvers.monitor import Callback, Outcome
+from robustrank.solvers.portfolio import Portfolio
+from robustrank.solvers.rank_estimate import RankEstimator
+
+_TOLD_TO_STOP = {Status.TIME_LIMIT, Status.STOPPED, Status.INTERRUPTED}
+
+Attempts = list[list[Recovery]]  # for each problem, the results of the candidates so far
+
+
+def solve(
+    problems: Sequence[Problem],
+    chosen: Solver[Any] | Portfolio,
+    generator: np.random.Generator,
+    *,
+    callback: Callback | None = None,
+    time_limit: float | None = None,
+) -> list[Recovery]:
+    """The best result for each of several problems of one shape."""
+    ends = None if time_limit is None else time.perf_counter() + time_limit
+    search = _Search(chosen, generator, callback, ends)
+    with full_precision(problems[0].y):
+        attempts = search.run(problems)
+    return [replace(_best(tried), attempts=tuple(map(summarize, tried))) for tried in attempts]
+
+
+@dataclass(frozen=True)
+class _Search:
+    chosen: Solver[Any] | Portfolio
+    generator: np.random.Generator
+    callback: Callback | None
+    ends: float | None  # the time at which to stop
+
+    def run(self, problems: Sequence[Problem]) -> Attempts:
+        """Try the candidates on each problem until a result is certified or the run is stopped."""
+        attempts: Attempts = [[] for _ in problems]
+        unsolved = list(range(len(problems)))
+        estimator = self._rank_estimator(problems[0])
+        for candidate in self.chosen.candidates(problems[0]):
+            self._try(candidate, problems, attempts, unsolved)
+            lower = [k for k in unsolved if _only_lower_rank_helps(problems[k], attempts[k][-1])]
+            unsolved = [k for k in unsolved if k not in lower and not _is_over(attempts[k])]
+            if estimator is not None and not _is_interrupted(attempts) and unsolved + lower:
+                self._try_lower_rank(estimator, problems, attempts, unsolved + lower)
+                unsolved = [k for k in unsolved if not _is_over(attempts[k])]
+            estimator = None  # once, after the first candidate
+            if _is_interrupted(attempts):
+                for k in unsolved:
+                    attempts[k][-1] = replace(attempts[k][-1], status=Status.INTERRUPTED)
+                break
+            if not unsolved:
+                break
+        return attempts
+
+    def _rank_estimator(self, problem: Problem) -> RankEstimator | None:
+        if isinstance(self.chosen, Portfolio):
+            return self.chosen.rank_estimator_for(problem)
+        return None
+
+    def _try(
+        self,
+        candidate: Solver[Any],
+        problems: Sequence[Problem],
+        attempts: Attempts,
+        numbers: list[int],
+    ) -> None:
+        """Add the results of one candidate for some of the problems."""
+        outcomes = self._drive(candidate, [problems[number] for number in numbers])
+        for number, outcome in zip(numbers, outcomes, strict=True):
+            attempts[number].append(assemble(problems[number], candidate, outcome))
+
+    def _try_lower_rank(
+        self,
+        estimator: RankEstimator,
+        problems: Sequence[Problem],
+        attempts: Attempts,
+        numbers: list[int],
+    ) -> None:
+        """Add attempts with the estimated rank where it is lower than the given one."""
+        numbers = [number for number in numbers if problems[number].rank > 1]
+        ranks = self._lower_ranks(estimator, problems, attempts, numbers)
+        for rank in sorted(set(ranks.values())):
+            group = [number for number in numbers if ranks.get(number) == rank]
+            tried = self.run([problems[number].of_rank(rank) for number in group])
+            for number, more in zip(group, tried, strict=True):
+                attempts[number] += [_without_false_claim(problems[number], it) for it in more]
+            if _is_interrupted(tried):
+                break
+
+    def _lower_ranks(
+        self,
+        estimator: RankEstimator,
+        problems: Sequence[Problem],
+        attempts: Attempts,
+        numbers: list[int],
+    ) -> dict[int, int]:
+        """The estimated ranks that are lower than the given ones; none after Ctrl-C.
+
+        Where the run was told to stop, the best result so far is repeated as the last attempt.
+        """
+        lower: dict[int, int] = {}
+        outcomes = self._drive(estimator.messages, [problems[number] for number in numbers])
+        for number, outcome in zip(numbers, outcomes, strict=True):
+            if outcome.ended in _TOLD_TO_STOP:
+                attempts[number].append(replace(_best(attempts[number]), status=outcome.ended))
+                continue
+            rank = estimator.rank(problems[number], outcome)
+            if rank is not None and rank < problems[number].rank:
+                lower[number] = rank
+        interrupted = any(outcome.ended is Status.INTERRUPTED for outcome in outcomes)
+        return {} if interrupted else lower
+
+    def _drive(self, solver: Solver[Any], problems: list[Problem]) -> list[Outcome]:
+        if not problems:
+            return []
+        remaining = None if self.ends is None else self.ends - time.perf_counter()
+        return drive(problems, solver, self.generator, callback=self.callback, time_limit=remaining)
+
+
+def _is_over(tried: list[Recovery]) -> bool:
+    """Whether no other candidate is needed: a result is certified, or the run was stopped."""
+    return tried[-1].status in _TOLD_TO_STOP or any(attempt.converged for attempt in tried)
+
+
+def _is_interrupted(attempts: Attempts) -> bool:
+    return any(tried[-1].status is Status.INTERRUPTED for tried in attempts if tried)
+
+
+def _only_lower_rank_helps(problem: Problem, recovery: Recovery) -> bool:
+    """Whether the rank may be too high, and other candidates would have the same difficulty."""
+    if recovery.status is Status.SETTLED:
+        return rank_may_be_too_high(problem, recovery)
+    return recovery.status is Status.UNDERDETERMINED
+
+
+def _without_false_claim(problem: Problem, recovery: Recovery) -> Recovery:
+    """A result with a lower rank than the given one, not certified if that may be too low."""
+    if recovery.status is Status.SETTLED and rank_may_be_too_low(problem, recovery):
+        return replace(recovery, status=Status.UNEXPLAINED)
+    return recovery
+
+
+def _best(attempts: list[Recovery]) -> Recovery:
+    """The result to return.
+
+    A recovered one; else a settled one, the best at predicting; else the one with the most
+    evidence. If the callback stopped the run, it is the attempt that was stopped.
+    """
+    last = attempts[-1]
+    if last.status is Status.STOPPED:
+        return last
+    best = max(attempts, key=_standing)
+    if last.status is Status.TIME_LIMIT and best.converged:
+        return best  # time ran out while looking for a better one
+    return replace(best, status=last.status) if last.status in _TOLD_TO_STOP else best
+
+
+def _standing(recovery: Recovery) -> tuple[float, ...]:
+    certificate = recovery.certificate
+    if recovery.status is Status.RECOVERED:
+        return (2.0,)
+    if recovery.status is Status.SETTLED:
+        return (1.0, -certificate.prediction_error)
+    # Negative evidence counts as none, which is what the zero matrix has.
+    return (0.0, max(certificate.evidence, 0.0), certificate.exact_fits, -certificate.misfit)

@@ -1,0 +1,88 @@
+"""One solver that approaches the solution, followed by another that completes the work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from robustrank.backend import Array, check_count, namespace
+from robustrank.linalg import TangentMap
+from robustrank.problem import Problem
+from robustrank.solvers.base import ContinuableSolver, EstimatingSolver, Solver, State
+from robustrank.solvers.weights import WeightFunction
+
+_FIRST, _SECOND = 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class StagedState(State):
+    """The state of one of the two solvers."""
+
+    stage: int
+    inner: Any  # the state of that solver
+
+    @classmethod
+    def of(cls, stage: int, inner: State) -> StagedState:
+        """The state ``inner`` of the solver of a stage."""
+        return cls(
+            U=inner.U,
+            V=inner.V,
+            residual=inner.residual,
+            median=inner.median,
+            weights=inner.weights,
+            stage=stage,
+            inner=inner,
+        )
+
+    def change(self) -> Array | float:
+        return self.inner.change()
+
+
+@dataclass(frozen=True)
+class TwoStage(Solver[StagedState]):
+    """Run ``first`` until it is finished, then ``second`` from its estimate.
+
+    In a batch, the second solver starts when the first is finished on every problem.
+    """
+
+    batchable: ClassVar[bool] = True
+    rounding: ClassVar[float] = 64.0
+    first: EstimatingSolver[Any]
+    second: ContinuableSolver[Any]
+    max_iterations: int = 281
+    tolerance: float = 1e-6
+    name: str = "two stages"
+
+    def __post_init__(self) -> None:
+        check_count(max_iterations=self.max_iterations)
+
+    @property
+    def weight_function(self) -> WeightFunction:
+        return self.second.weight_function
+
+    def cutoff(self, state: State) -> float | None:
+        return self.second.cutoff(state.inner if isinstance(state, StagedState) else state)
+
+    def is_exhausted(self, state: StagedState) -> bool:
+        return state.stage == _SECOND and self.second.is_exhausted(state.inner)
+
+    def tangent(self, problem: Problem, state: StagedState) -> TangentMap:
+        return self._solver(state).tangent(problem, state.inner)
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> StagedState:
+        return StagedState.of(_FIRST, self.first.start(problem, rng))
+
+    def step(self, problem: Problem, state: StagedState) -> StagedState:
+        if state.stage == _FIRST and self._is_finished(problem, state):
+            estimate = self.first.estimate(problem, state.inner)
+            return StagedState.of(_SECOND, self.second.start_from(problem, estimate))
+        return StagedState.of(state.stage, self._solver(state).step(problem, state.inner))
+
+    def _solver(self, state: StagedState) -> Solver[Any]:
+        return self.first if state.stage == _FIRST else self.second
+
+    def _is_finished(self, problem: Problem, state: StagedState) -> bool:
+        finished = self.first.is_finished(problem, state.inner)
+        return bool(namespace(finished).all(finished))
