@@ -1,11 +1,13 @@
-# make demo   see it work            make check  lint, types, which way imports point
-# make test   run every test         make bench  measured against target, as a table and as JSON
+# make demo   a demonstration with a report page    make check   lint, types, import directions
+# make test   run all tests                         make bench   speed and memory against targets
 #
-# Everything is installed into .venv and cached under .cache; nothing leaves this folder.
+# Everything is installed into .venv and cached under .cache; nothing is written elsewhere.
+# make demo installs only what the demonstration needs; the other targets install the rest.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DEMO_READY := $(VENV)/.demo-ready
 READY := $(VENV)/.ready
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -16,18 +18,25 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "robustrank needs Python 3.11 or newer; set PYTHON=")'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+
+$(DEMO_READY): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --no-compile --editable '.[report,cli]'
+	@touch $(DEMO_READY)
+
+$(READY): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing the development tools into $(VENV) …"
 	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $(READY)
 
-demo: $(READY)
+demo: $(DEMO_READY)
 	@mkdir -p out
 	@$(BIN)/robustrank demo --report out/demo.html
 
-# One BLAS thread in each of two processes: two in each would fight over the cores.
+# One BLAS thread in each of two processes; with more, the processes compete for the cores.
 test: $(READY)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
 
