@@ -1,14 +1,16 @@
-"""What tests share: array libraries, precisions and small planted problems."""
+"""Fixtures shared by all tests: array libraries, dtypes, a small planted problem, Ctrl-C."""
 
 from __future__ import annotations
 
 import importlib
 import os
+import signal
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-os.environ["JAX_ENABLE_X64"] = "1"  # before JAX is loaded; robustrank itself flips no global
+os.environ["JAX_ENABLE_X64"] = "1"  # before JAX is imported; robustrank changes no global setting
 from hypothesis import settings
 
 from robustrank.simulate import Planted, plant
@@ -16,18 +18,18 @@ from robustrank.simulate import Planted, plant
 settings.register_profile("robustrank", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("robustrank")
 
-# Module and device. ``strict`` refuses everything outside the array API standard.
+# Module and device. ``strict`` rejects everything outside the array API standard.
 BACKENDS = {
     "numpy": ("numpy", None),
     "strict": ("array_api_strict", None),
     "torch": ("torch", "cpu"),
     "jax": ("jax.numpy", "cpu"),
 }
-CARDS = {"torch-cuda": ("torch", "cuda"), "jax-cuda": ("jax.numpy", "cuda"), "cupy": ("cupy", None)}
+GPUS = {"torch-cuda": ("torch", "cuda"), "jax-cuda": ("jax.numpy", "cuda"), "cupy": ("cupy", None)}
 
 
 class Library:
-    """An array library whose arrays are made on one device."""
+    """An array library that creates arrays on one device."""
 
     def __init__(self, module: str, device: str | None) -> None:
         self._xp = pytest.importorskip(module)
@@ -39,7 +41,7 @@ class Library:
             except RuntimeError:
                 pytest.skip(f"JAX has no {device}")
         elif device == "cuda" and not self._xp.cuda.is_available():
-            pytest.skip("PyTorch sees no CUDA device")
+            pytest.skip("PyTorch finds no CUDA device")
 
     def asarray(self, values: Any, **given: Any) -> Any:
         """An array on the device."""
@@ -51,10 +53,10 @@ class Library:
         return getattr(self._xp, name)
 
 
-@pytest.fixture(params=[*BACKENDS, *(pytest.param(name, marks=pytest.mark.gpu) for name in CARDS)])
+@pytest.fixture(params=[*BACKENDS, *(pytest.param(name, marks=pytest.mark.gpu) for name in GPUS)])
 def xp(request: pytest.FixtureRequest) -> Any:
-    """An array library, on the CPU or, where there is one and ``-m gpu`` asks for it, on a card."""
-    return Library(*(BACKENDS | CARDS)[request.param])
+    """An array library on the CPU, or on a GPU with ``-m gpu``."""
+    return Library(*(BACKENDS | GPUS)[request.param])
 
 
 @pytest.fixture(params=["float32", "float64"])
@@ -66,3 +68,15 @@ def dtype(request: pytest.FixtureRequest) -> str:
 def small() -> Planted:
     """An easy problem: 20 × 15, rank 2, 400 measurements, 5 % huge outliers."""
     return plant(20, 15, 2, 400, outliers=0.05, rng=11)
+
+
+@pytest.fixture
+def default_sigint() -> Iterator[None]:
+    """Python's default handling of SIGINT, in this process and in those that it starts.
+
+    A process that ignores SIGINT, as background jobs of a script do, passes that on to its
+    children: ``nohup make test &``.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
