@@ -40,9 +40,11 @@ demo: $(DEMO_READY)
 test: $(READY)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
 
-# The same tests on a CUDA device: PyTorch, JAX and CuPy, whichever are installed.
+# The tests of PyTorch, JAX and CuPy on a GPU, whichever are installed. JAX must not reserve most of
+# the GPU memory in every process.
+GPU_PROCESSES ?= 6
 test-gpu: $(READY)
-	$(BIN)/python -m pytest -m gpu
+	XLA_PYTHON_CLIENT_PREALLOCATE=false $(BIN)/python -m pytest -m gpu --numprocesses $(GPU_PROCESSES)
 
 check: $(READY)
 	$(BIN)/ruff format --check .
