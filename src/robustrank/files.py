@@ -1,4 +1,4 @@
-"""Writing that cannot half-happen, and reading that cannot execute anything."""
+"""Atomic writing of files, and reading of NumPy files without executing anything in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 PathLike = str | os.PathLike[str]
 
-# What NumPy and zipfile raise on files that are truncated, damaged, encrypted or malicious.
+# Errors of NumPy and zipfile for files that are truncated, damaged, encrypted or malicious.
 _DAMAGE = (
     ValueError,
     EOFError,
@@ -30,15 +30,15 @@ _DAMAGE = (
 
 @contextlib.contextmanager
 def atomic_path(path: PathLike) -> Iterator[Path]:
-    """A neighbour of ``path`` to write to, which takes its place when the block ends well.
+    """A temporary file to write to, which replaces ``path`` when the block ends without an error.
 
-    If anything interrupts the block, what was there before is untouched and the neighbour is gone.
+    If the block is interrupted, an existing file is unchanged and the temporary file is removed.
     """
     check_writable(path)
-    target = Path(path).resolve()  # a link stays a link; what it points to is replaced
-    neighbour = _neighbour(target, delete=False)
-    neighbour.close()
-    name = neighbour.name
+    target = Path(path).resolve()  # of a symbolic link, the file that it points to is replaced
+    temporary = _temporary_beside(target, delete=False)
+    temporary.close()
+    name = temporary.name
     try:
         yield Path(name)
         with open(name, "rb") as written:
@@ -53,20 +53,20 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_writer(path: PathLike) -> Iterator[IO[bytes]]:
-    """A binary file that appears under the name ``path`` whole or not at all."""
+    """A binary stream whose content replaces ``path`` completely, or not at all after an error."""
     with atomic_path(path) as part, open(part, "wb") as stream:
         yield stream
 
 
-def _neighbour(target: Path, *, delete: bool) -> Any:
-    """A new file beside the target, named so that a person can tell what it was for."""
+def _temporary_beside(target: Path, *, delete: bool) -> Any:
+    """A new file in the folder of the target, with a name that contains the target's."""
     return tempfile.NamedTemporaryFile(
         prefix=f".{target.name}.", suffix=".part", dir=target.parent, delete=delete
     )
 
 
 def _mode_for(target: Path) -> int:
-    """The permissions the file had, or those an ordinary new file would get."""
+    """The permissions of the existing file, or those of a new file."""
     try:
         return target.stat().st_mode & 0o777
     except FileNotFoundError:
@@ -76,27 +76,29 @@ def _mode_for(target: Path) -> int:
 
 
 def check_writable(path: PathLike) -> None:
-    """Raise the error that writing ``path`` would meet, before any work is spent."""
+    """Raise now the error that writing ``path`` would raise after the computation."""
     target = Path(path)
     if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder; give the name of a file in it")
+        raise IsADirectoryError(f"{target} is a folder; pass the name of a file in it")
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
+        raise FileNotFoundError(f"the folder {target.parent} does not exist; create it first")
     if target.exists() and not os.access(target, os.W_OK):
-        raise PermissionError(f"{target} is read-only; choose another name or change its mode")
+        raise PermissionError(
+            f"{target} is read-only; choose another name or change its permissions"
+        )
     try:
-        _neighbour(target, delete=True).close()
+        _temporary_beside(target, delete=True).close()
     except OSError as error:
         raise OSError(f"cannot write {target}: {error.strerror}") from error
 
 
 def read_npz(path: PathLike) -> dict[str, np.ndarray[Any, Any]]:
-    """Every array of an ``.npz`` file, by name; pickled objects are refused, never loaded."""
+    """Every array of an ``.npz`` file, by name; raises without loading pickled objects."""
     with _open(path) as stream:
         kind = _kind_of(stream)
         if kind != "npz":
-            found = "a single array" if kind == "npy" else "no NumPy file"
-            raise ValueError(f"{path} is {found}; expected an .npz archive as numpy.savez writes")
+            found = "a single array" if kind == "npy" else "not a NumPy file"
+            raise ValueError(f"{path} is {found}; expected an .npz archive written by numpy.savez")
         try:
             with np.load(stream, allow_pickle=False) as archive:
                 return {name: archive[name] for name in archive.files}
@@ -105,10 +107,10 @@ def read_npz(path: PathLike) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def map_npy(path: PathLike) -> np.ndarray[Any, Any]:
-    """An ``.npy`` file as a read-only memory map: nothing is read until it is used."""
+    """An ``.npy`` file as a read-only memory map, which is read when it is used."""
     with _open(path) as stream:
         if _kind_of(stream) != "npy":
-            raise ValueError(f"{path} is no .npy file; expected one as numpy.save writes")
+            raise ValueError(f"{path} is not a .npy file; expected one written by numpy.save")
     try:
         array: np.ndarray[Any, Any] = np.lib.format.open_memmap(path, mode="r")
     except _DAMAGE as error:

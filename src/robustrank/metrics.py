@@ -1,4 +1,4 @@
-"""How far an estimate is from a known truth."""
+"""Errors of an estimate with respect to a known true matrix and known outliers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Factors = tuple[Array, Array]
 def normalized_error(estimate: Factors, truth: Factors) -> float:
     """‖U Vᵀ − X Yᵀ‖_F / ‖X Yᵀ‖_F, from thin factors: no n1 × n2 matrix is formed.
 
-    Both products live in the span of the batched factors [U X] and [V Y], so the norms are those of
-    small matrices, exact down to rounding even when the two products nearly agree.
+    Both products lie in the spans of [U X] and [V Y], so the norms are those of small matrices and
+    accurate to rounding even if the two products are almost equal.
     """
     (U, V), (X, Y) = estimate, truth
     xp = namespace(U, V, X, Y)
@@ -29,7 +29,7 @@ def normalized_error(estimate: Factors, truth: Factors) -> float:
     difference = left[:, :r] @ xp.matrix_transpose(right[:, :r]) - true_part
     size = float(frobenius_norm(true_part))
     if size == 0:
-        raise ValueError("the true matrix is zero: a relative error has no meaning")
+        raise ValueError("the true matrix is zero, so the relative error is undefined")
     return float(frobenius_norm(difference)) / size
 
 
@@ -46,8 +46,8 @@ def balance(left: Array, right: Array) -> Factors:
 def factor_distance(estimate: Factors, truth: Factors) -> float:
     """dist(W, Z) = min_P ‖W − Z P‖_F over orthonormal P, with W = [U; V] and Z = [X; Y] balanced.
 
-    The truth is balanced first, as the paper assumes; factors of unequal rank are padded with
-    zeros.
+    The true factors are balanced first, as the paper assumes. If the ranks differ, the thinner
+    factors are padded with zeros.
     """
     xp = namespace(*estimate, *truth)
     W = xp.concat(list(estimate), axis=0)
@@ -66,42 +66,43 @@ def _pad(matrix: Array, width: int) -> Array:
 
 @dataclass(frozen=True)
 class OutlierScore:
-    """How well flagged measurements match the true outliers."""
+    """The agreement of flagged measurements with the true outliers, as counts."""
 
-    found: int  # outliers that were flagged
-    missed: int  # outliers that were not
-    false_positives: int  # clean measurements that were flagged
+    found: int  # outliers that are flagged
+    missed: int  # outliers that are not flagged
+    false_positives: int  # clean measurements that are flagged
 
     @property
     def precision(self) -> float:
-        """The share of flagged measurements that are outliers; 1 where none was flagged."""
+        """The fraction of flagged measurements that are outliers; 1 if none is flagged."""
         flagged = self.found + self.false_positives
         return self.found / flagged if flagged else 1.0
 
     @property
     def recall(self) -> float:
-        """The share of outliers that were flagged; 1 where there is none."""
+        """The fraction of outliers that are flagged; 1 if there are no outliers."""
         outliers = self.found + self.missed
         return self.found / outliers if outliers else 1.0
 
 
 def score_outliers(flagged: Array, truth: Array) -> OutlierScore:
     """Compare flagged measurements with the true outliers, both boolean of shape (m,)."""
-    said: np.ndarray[Any, Any] = to_numpy(flagged).astype(bool)
-    real: np.ndarray[Any, Any] = to_numpy(truth).astype(bool)
-    if said.shape != real.shape:
+    marked: np.ndarray[Any, Any] = to_numpy(flagged).astype(bool)
+    corrupted: np.ndarray[Any, Any] = to_numpy(truth).astype(bool)
+    if marked.shape != corrupted.shape:
         raise ValueError(
-            f"flagged has shape {said.shape}, truth has {real.shape}; expected the same"
+            f"flagged has shape {marked.shape} and truth has shape {corrupted.shape}; expected the "
+            "same shape"
         )
     return OutlierScore(
-        found=int(np.sum(said & real)),
-        missed=int(np.sum(~said & real)),
-        false_positives=int(np.sum(said & ~real)),
+        found=int(np.sum(marked & corrupted)),
+        missed=int(np.sum(~marked & corrupted)),
+        false_positives=int(np.sum(marked & ~corrupted)),
     )
 
 
 class Truth(Protocol):
-    """The answer of a planted problem; ``simulate.Planted`` is one."""
+    """The known solution of a problem, for example a ``simulate.Planted``."""
 
     @property
     def left(self) -> Array:
@@ -113,19 +114,19 @@ class Truth(Protocol):
 
     @property
     def outliers(self) -> Array:
-        """(m,) boolean: the measurements that were corrupted."""
+        """(m,) boolean: the corrupted measurements."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How far a recovery is from the truth."""
+    """The error of a recovery and the score of its outliers, given the true solution."""
 
     error: float  # ‖U Vᵀ − X Yᵀ‖_F / ‖X Yᵀ‖_F
     outliers: OutlierScore
 
 
 def evaluate(recovery: Recovery, truth: Truth) -> Evaluation:
-    """Compare a recovery with the planted answer, in double precision."""
+    """Compare a recovery with the true solution, in double precision."""
     estimate = to_numpy(recovery.left).astype(float), to_numpy(recovery.right).astype(float)
     planted = to_numpy(truth.left).astype(float), to_numpy(truth.right).astype(float)
     return Evaluation(

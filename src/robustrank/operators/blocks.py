@@ -1,4 +1,4 @@
-"""A tall array read in blocks of a few megabytes, and the two products with it."""
+"""Products with a tall array that is read in blocks of a few megabytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOCK_BYTES = 32 * 2**20
 
 
 class BlockReader:
-    """An array seen as (rows, size), read in blocks of rows along its first axis.
+    """An array as a (rows, size) matrix, read in blocks of rows along its first axis.
 
     Only one block is in memory at a time. Pages of a memory map are released as soon as they have
     been used, so that resident memory does not grow with the file.
@@ -46,9 +46,9 @@ class BlockReader:
 
     def gain(self) -> float:
         """The root mean square entry, from evenly spaced rows."""
-        found = sampled_gain(self.source)
+        gain = sampled_gain(self.source)
         self._release(self.source)  # reading a page may load megabytes of neighboring pages
-        return found
+        return gain
 
     def blocks(self) -> Iterator[tuple[slice, Matrix]]:
         """Every row once, in order, as contiguous (rows, size) blocks in native byte order."""
@@ -64,14 +64,14 @@ def _page_releaser(source: Matrix) -> Callable[[Matrix], None]:
     """The function that releases a part of the array after use."""
     mapping = getattr(source, "_mmap", None)
     # The pages of a copy-on-write map ("c") hold the user's changes.
-    droppable = getattr(source, "mode", None) in ("r", "r+", "w+")
-    if mapping is None or not droppable or not hasattr(mmap, "MADV_DONTNEED"):
+    releasable = getattr(source, "mode", None) in ("r", "r+", "w+")
+    if mapping is None or not releasable or not hasattr(mmap, "MADV_DONTNEED"):
         return lambda _part: None
     base = np.frombuffer(mapping, np.uint8).__array_interface__["data"][0]
 
-    def drop(part: Matrix) -> None:
+    def release(part: Matrix) -> None:
         low, high = np.lib.array_utils.byte_bounds(part)
         start = (low - base) // mmap.PAGESIZE * mmap.PAGESIZE
         mapping.madvise(mmap.MADV_DONTNEED, start, high - base - start)
 
-    return drop
+    return release

@@ -1,4 +1,4 @@
-"""Planted problems: a known low-rank matrix, its measurements, and outliers of many kinds."""
+"""Planted problems: measurements of a known low-rank matrix, with known outliers."""
 
 from robustrank.simulate.outliers import OUTLIER_MODELS
 from robustrank.simulate.planted import Planted, plant

@@ -1,4 +1,4 @@
-"""The zoo: what a corrupted measurement can look like."""
+"""Outlier models: the values of the corrupted measurements of a planted problem."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Values = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True)
 class OutlierContext:
-    """What an outlier model may look at: the measurements to corrupt and their surroundings."""
+    """What an outlier model may depend on; arrays have one value per corrupted measurement."""
 
-    clean: Values  # what would have been measured, one value per outlier
-    impostor: Values  # what another matrix of the same rank and norm would have given
+    clean: Values  # the measurements before corruption
+    impostor: Values  # the measurements of another matrix of the same rank and norm
     norm: float  # ‖M‖_F, the standard deviation of a Gaussian measurement
     rng: np.random.Generator
 
@@ -27,7 +27,7 @@ class OutlierContext:
 
 @dataclass(frozen=True)
 class OutlierModel:
-    """A named way for measurements to go wrong."""
+    """The distribution of the corrupted measurements."""
 
     description: str
     corrupt: Callable[[OutlierContext], Values]
@@ -35,11 +35,11 @@ class OutlierModel:
 
 OUTLIER_MODELS: Mapping[str, OutlierModel] = {
     "huge": OutlierModel(
-        "the paper's: normal with standard deviation 100‖M‖",
+        "normal with standard deviation 100‖M‖, as in the paper",
         lambda context: 100 * context.norm * context.normal(),
     ),
     "scale": OutlierModel(
-        "normal numbers of the measurements' own scale ‖M‖",
+        "normal with standard deviation ‖M‖, like the measurements",
         lambda context: context.norm * context.normal(),
     ),
     "impostor": OutlierModel(
@@ -47,19 +47,19 @@ OUTLIER_MODELS: Mapping[str, OutlierModel] = {
         lambda context: context.impostor,
     ),
     "constant": OutlierModel(
-        "a stuck sensor: always 5‖M‖",
+        "a stuck sensor: the constant 5‖M‖",
         lambda context: np.full_like(context.clean, 5 * context.norm),
     ),
     "flip": OutlierModel(
-        "the right measurement with the wrong sign",
+        "the clean measurement with the opposite sign",
         lambda context: -context.clean,
     ),
     "cauchy": OutlierModel(
-        "Cauchy numbers of scale ‖M‖: most ordinary, some enormous",
+        "Cauchy with scale ‖M‖, so that a few are extremely large",
         lambda context: context.norm * context.rng.standard_cauchy(len(context.clean)),
     ),
     "one-sided": OutlierModel(
-        "pushed upwards by half-normal amounts of scale 10‖M‖",
+        "the clean measurement plus a half-normal error of scale 10‖M‖",
         lambda context: context.clean + 10 * context.norm * np.abs(context.normal()),
     ),
 }

@@ -1,4 +1,4 @@
-"""Problems whose answer is known."""
+"""Problems with a known solution."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from robustrank.backend import (
     to_numpy,
 )
 from robustrank.simulate.outliers import OUTLIER_MODELS, OutlierContext
-from robustrank.simulate.streams import Purpose, seed_of, sensing_rows, stream
+from robustrank.simulate.streams import Purpose, seed_from, sensing_rows, stream
 
 Matrix = np.ndarray[Any, Any]
 
@@ -28,7 +28,7 @@ _BLOCK_BYTES = 32 * 2**20
 
 @dataclass(frozen=True, eq=False)
 class Planted:
-    """A problem with its answer. Solvers get ``A`` and ``y``; the rest is for judging them."""
+    """A problem and its solution. Solvers get ``A`` and ``y``; the rest is for evaluating them."""
 
     A: Array  # (m, n1, n2)
     y: Array  # (m,)
@@ -67,26 +67,29 @@ def plant(
     out: Matrix | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Planted:
-    """Plant an n1 × n2 matrix of a given rank and measure it with Gaussian sensing matrices.
+    """Draw a random n1 × n2 matrix of a given rank and measure it with Gaussian sensing matrices.
 
-    Exactly ``round(outliers * measurements)`` measurements are corrupted, as ``outlier_model`` (a
-    name in ``OUTLIER_MODELS``) says. ``noise`` adds noise·σ_r(M)·U[−1, 1] to every measurement,
-    clean and corrupted alike. The factors are Gaussian, unless ``spectrum`` gives the singular
-    values, or ``condition_number`` asks for a geometric run of them with that ratio. The sensing
-    data goes into ``out`` where one is given, for example a memory-mapped file; ``progress`` is
-    told now and then which fraction of it is done.
+    Exactly ``round(outliers * measurements)`` measurements are replaced by the values of
+    ``outlier_model``, a name in ``OUTLIER_MODELS``. ``noise`` adds uniform noise between
+    ±noise·σ_r(M) to every measurement, clean or corrupted. The factors are Gaussian. With
+    ``spectrum`` the matrix has these singular values instead, and with ``condition_number``
+    geometrically spaced ones with that ratio. The sensing data is written to ``out`` if it is
+    given, for example a memory-mapped file; ``progress`` is called repeatedly with the fraction
+    that is done.
 
     ``A`` and ``y`` are arrays of ``library`` ("numpy", "torch", "jax" or "cupy"), drawn on
-    ``device``. The same ``rng`` plants the same matrix and the same outliers everywhere, while the
-    sensing data depends on the library and the kind of device.
+    ``device``. The same ``rng`` gives the same matrix and the same corrupted measurements with
+    every library; the sensing data depends on the library and the kind of device.
     """
     if library != "numpy" and out is not None:
-        raise ValueError(f"out is for NumPy, not for library={library!r}; leave it out")
+        raise ValueError(f"out is supported for NumPy only, not for library={library!r}; omit it")
     if library == "numpy" and device not in (None, "cpu"):
-        raise ValueError(f'device={device!r} is not for NumPy; expected library="torch" with it')
+        raise ValueError(
+            f'device={device!r} is not supported for NumPy arrays; pass library="torch" with it'
+        )
     precision = _precision(dtype)
     _check(n1, n2, rank, measurements, outliers, outlier_model, noise)
-    seed = seed_of(rng)
+    seed = seed_from(rng)
     left, right = _factors(n1, n2, rank, _spectrum(rank, spectrum, condition_number), seed)
     target = left @ right.T
     norm = float(np.linalg.norm(target))
@@ -94,11 +97,11 @@ def plant(
     A: Array
     if library == "numpy":
         A = np.empty((measurements, n1, n2), precision) if out is None else out
-        clean, impostor = _measure(A, both, seed, progress)
+        clean, impostor = _draw_and_measure(A, both, seed, progress)
     else:
         sensing_seed = int(stream(seed, Purpose.SENSING).integers(2**63))
         A = standard_normal((measurements, n1, n2), precision, sensing_seed, library, device)
-        clean, impostor = _measure_where_it_is(A, both)
+        clean, impostor = _measure_on_device(A, both)
         if progress is not None:
             progress(1.0)
 
@@ -135,13 +138,13 @@ def _check(
 
 
 def _precision(dtype: Any) -> str:
-    """The name of a precision, given as NumPy's or another library's."""
+    """The name of a dtype of NumPy or another library."""
     try:
         name = str(np.dtype(dtype).name)
     except TypeError:
         name = str(dtype).rpartition(".")[2]
     if name not in ("float32", "float64"):
-        raise TypeError(f"dtype={dtype} is not one to plant in; expected float32 or float64")
+        raise TypeError(f"dtype={dtype} is not supported; expected float32 or float64")
     return name
 
 
@@ -149,7 +152,7 @@ def _spectrum(
     rank: int, spectrum: Sequence[float] | None, condition_number: float | None
 ) -> Matrix | None:
     if spectrum is not None and condition_number is not None:
-        raise ValueError("give spectrum or condition_number, not both")
+        raise ValueError("pass spectrum or condition_number, not both")
     if condition_number is not None:
         check_positive(condition_number=condition_number)
         if condition_number < 1:
@@ -181,10 +184,10 @@ def _impostor(n1: int, n2: int, rank: int, norm: float, seed: int) -> Matrix:
     return other
 
 
-def _measure(
+def _draw_and_measure(
     A: Matrix, both: Matrix, seed: int, progress: Callable[[float], None] | None
 ) -> tuple[Matrix, Matrix]:
-    """Fill ``A`` with Gaussian rows and measure two matrices with them, as they are stored."""
+    """Fill ``A`` with Gaussian rows; measure two matrices with them, rounded to ``A``'s dtype."""
     m, size = A.shape[0], len(both)
     values = np.empty((m, 2))
     height = max(1, _BLOCK_BYTES // (8 * size))
@@ -199,18 +202,18 @@ def _measure(
     return values[:, 0], values[:, 1]
 
 
-def _measure_where_it_is(A: Array, both: Matrix) -> tuple[Matrix, Matrix]:
-    """Measure two matrices with the rows of ``A`` in double precision, a block at a time.
+def _measure_on_device(A: Array, both: Matrix) -> tuple[Matrix, Matrix]:
+    """Measure two matrices with the rows of ``A`` in double precision, one block at a time.
 
-    Where the library has no double precision, NumPy does it.
+    If the library has no double precision, the products are computed by NumPy.
     """
     xp = namespace(A)
     flat = xp.reshape(A, (len(A), -1))
-    at_home = has_double_precision(A)
-    exact = xp.asarray(both, **like(A) | {"dtype": xp.float64}) if at_home else both
+    in_library = has_double_precision(A)
+    exact = xp.asarray(both, **like(A) | {"dtype": xp.float64}) if in_library else both
 
     def measured(block: Array) -> Array:
-        block = block if at_home else to_numpy(block)
+        block = block if in_library else to_numpy(block)
         return namespace(block).astype(block, namespace(exact).float64, copy=False) @ exact
 
     height = max(1, _BLOCK_BYTES // (8 * len(both)))

@@ -1,7 +1,7 @@
-"""Random streams that depend on a seed and a purpose, and on nothing else.
+"""Random streams that depend only on a seed and a purpose.
 
-Each purpose has its own stream, so that another outlier model leaves the sensing data as it was.
-Each sensing row has its own counter, so that row i is the same however many rows are drawn.
+Each purpose has its own stream, so that changing the outlier model does not change the sensing
+data. Each sensing row has its own counter, so that row i is the same for any number of rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from robustrank.backend import as_generator
 
 
 class Purpose(IntEnum):
-    """What a stream is drawn for. The numbers are part of the seed: never renumber."""
+    """The use of a stream. The numbers are part of the seed and must not be changed."""
 
     FACTORS = 0
     SENSING = 1
@@ -25,14 +25,14 @@ class Purpose(IntEnum):
     IMPOSTOR = 5
 
 
-def seed_of(rng: int | np.random.Generator | None) -> int:
-    """One integer that stands for ``rng``: itself, a draw from the generator, or fresh entropy."""
-    generator = as_generator(rng)  # refuses what is no seed
+def seed_from(rng: int | np.random.Generator | None) -> int:
+    """The seed itself, an integer drawn from the generator, or a random one for None."""
+    generator = as_generator(rng)  # raises if it is not a seed
     return int(rng) if isinstance(rng, (int, np.integer)) else int(generator.integers(2**63))
 
 
 def stream(seed: int, purpose: Purpose) -> np.random.Generator:
-    """The generator of one purpose."""
+    """The random generator for one purpose."""
     return np.random.Generator(np.random.Philox(key=_key(seed, purpose)))
 
 
