@@ -1,7 +1,7 @@
-"""Speed and memory of the foundation, measured against target: ``make bench``.
+"""Speed and memory on the CPU, compared with targets: ``make bench``.
 
-Every speed is a ratio taken within one run, because machines are shared and noisy. Memory is
-measured in processes of its own, by the high-water mark that the kernel keeps.
+Speeds are ratios within one run, because machines are shared and noisy. Memory is measured in
+separate processes by the peak resident set size that the kernel records.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OPTIONAL = ("matplotlib", "click", "rich", "torch", "jax", "cupy", "dask", "skle
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement and what was hoped for."""
+    """One measured quantity and its target."""
 
     what: str
     measured: float
@@ -42,12 +42,12 @@ class Row:
 
     @property
     def met(self) -> bool:
-        """Whether the measurement is within the target."""
+        """Whether the target is met."""
         return self.measured <= self.target
 
 
 def iteration_ratio(dtype: str, rounds: int = 15, repeats: int = 8) -> Row:
-    """A median-TGD iteration against the two bare passes it cannot do without."""
+    """A median-TGD iteration relative to the two products with A that it needs."""
     planted = plant(N1, N2, RANK, M, outliers=0.05, dtype=dtype, rng=1)
     flat = planted.A.reshape(M, -1)
     x, w = np.ones(flat.shape[1], dtype), np.ones(M, dtype)
@@ -118,7 +118,7 @@ def memory_in_ram(solver: str, dtype: str) -> Row:
 
 
 def memory_mapped(gigabytes: float) -> Row:
-    """Peak memory of the whole process when the sensing data is a file of this size."""
+    """Peak memory of the process when the sensing data is a file of this size."""
     code = """
         path, y = sys.argv[1], np.load(sys.argv[2])
         A = np.load(path, mmap_mode="r")
@@ -138,7 +138,7 @@ def memory_mapped(gigabytes: float) -> Row:
 
 
 def import_time(repeats: int = 7) -> Row:
-    """Seconds that ``import robustrank`` takes in a fresh process, the median of a few."""
+    """Seconds that ``import robustrank`` takes in a fresh process; the median of some runs."""
     code = "import time; t = time.perf_counter(); import robustrank; print(time.perf_counter() - t)"
     times = [
         float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
@@ -148,7 +148,7 @@ def import_time(repeats: int = 7) -> Row:
 
 
 def optional_libraries() -> Row:
-    """How many optional libraries the import loads."""
+    """The number of optional libraries that the import loads."""
     code = f"import robustrank, sys; print(sum(name in sys.modules for name in {OPTIONAL}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     return Row("optional libraries loaded by the import", float(done.stdout), 0, "")
@@ -169,7 +169,7 @@ BENCHMARKS: list[tuple[Callable[..., Row], tuple[Any, ...]]] = [
 
 
 def main() -> None:
-    """Measure everything, print a table, write JSON."""
+    """Measure everything, print a table, and write it as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, default=Path("bench.json"))
     target = parser.parse_args().json

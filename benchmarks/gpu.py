@@ -1,7 +1,7 @@
-"""What a graphics card makes of it: ``make bench-gpu``, on a machine with one and PyTorch.
+"""GPU performance: ``make bench-gpu``, on a machine with a CUDA device and PyTorch.
 
-Every problem is planted on the card. Speeds are ratios within one run, and times are wall-clock
-times of ``recover`` as a user calls it, after one call of the same kind to warm up.
+Every problem is generated on the GPU. Speeds are ratios within one run. Times are wall-clock times
+of ``recover`` as a user calls it, after a warm-up call of the same kind.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ FIRST_SEED = 70_000
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement, what was hoped for (None: to be reported), and how it was got."""
+    """One measured quantity, its target (met is None: reported only), and the details."""
 
     what: str
     measured: float
     target: str
     met: bool | None
-    how: str
+    details: str
 
 
 def planted(seed: int, dtype: str = "float64", **other: Any) -> Planted:
-    """The setting of the headline, on the card, unless ``other`` says otherwise."""
+    """A planted problem of the standard setting on the GPU, changed by ``other``."""
     setting: dict[str, Any] = {"n1": N1, "n2": N2, "rank": RANK, "measurements": M}
     setting |= {"outliers": 0.05, "dtype": dtype, "library": "torch", "device": "cuda"}
     return plant(**setting | other, rng=FIRST_SEED + seed)
 
 
 def solve(problem: Planted, solver: Any = "auto") -> tuple[float, rr.Recovery]:
-    """One call to ``recover``: how long it took on the card, and the answer."""
+    """The time of one call of ``recover``, and its result."""
     torch.cuda.synchronize()
     began = time.perf_counter()
     recovery = rr.recover(problem.A, problem.y, problem.rank, solver=solver)
@@ -64,12 +64,12 @@ def fastest(problem: Planted, solver: Any = "auto", times: int = 3) -> tuple[flo
 
 
 def error(recovery: rr.Recovery, problem: Planted) -> float:
-    """The error against the planted matrix, which no solver sees."""
+    """The error against the planted matrix."""
     return rr.metrics.evaluate(recovery, problem).error
 
 
 def iteration_seconds(problem: Planted, few: int = 500, many: int = 2500) -> float:
-    """Seconds of a median-TGD iteration, its share of the checks included, at best of five."""
+    """Seconds per median-TGD iteration, progress checks included; the best of five runs."""
 
     def run(iterations: int) -> float:
         solver = rr.MedianTGD(max_iterations=iterations, tolerance=0)
@@ -79,7 +79,7 @@ def iteration_seconds(problem: Planted, few: int = 500, many: int = 2500) -> flo
 
 
 def iteration_row(dtype: str, most: float, bandwidth: float) -> Row:
-    """An iteration against two reads of A at the speed at which the card copies."""
+    """The time of an iteration relative to two reads of A at the copy bandwidth."""
     problem = planted(0, dtype)
     reads = 2 * problem.A.nbytes / bandwidth
     took = iteration_seconds(problem)
@@ -89,7 +89,7 @@ def iteration_row(dtype: str, most: float, bandwidth: float) -> Row:
 
 
 def iterations_to(problem: Planted, goal: float) -> int:
-    """How many iterations the paper's method needs to an error below ``goal``."""
+    """The number of iterations that the paper's method needs to an error below ``goal``."""
 
     def near(progress: rr.Progress) -> bool:
         left, right = (rr.backend.to_numpy(part) for part in (progress.left, progress.right))
@@ -100,7 +100,7 @@ def iterations_to(problem: Planted, goal: float) -> int:
 
 
 def speed_row(trials: int = 5) -> Row:
-    """The whole of ``auto``, to rounding and with its certificate, against median-TGD to 1e-6."""
+    """A complete ``auto`` run with its certificate, relative to median-TGD to 1e-6."""
     ratios, ours, papers = [], [], []
     for seed in range(1, trials + 1):
         problem = planted(seed)
@@ -122,7 +122,7 @@ def speed_row(trials: int = 5) -> Row:
 
 
 def many_row(count: int) -> Row:
-    """Independent problems, each planted on the card with an A of its own, and solved."""
+    """Independent problems, each with its own A generated on the GPU."""
     truths = []
 
     def problems() -> Iterator[tuple[Any, Any]]:
@@ -142,12 +142,12 @@ def many_row(count: int) -> Row:
     ]
     good = sum(value < 1e-6 for value in errors)
     rate = count / took
-    how = f"{count} problems in {took:.1f} s, planting included; {good} below 1e-6"
-    return Row("problems a second, auto", rate, "≥ 15", rate >= 15, how)
+    how = f"{count} problems in {took:.1f} s, generation included; {good} below 1e-6"
+    return Row("problems per second, auto", rate, "≥ 15", rate >= 15, how)
 
 
 def large_row() -> Row:
-    """A problem of 9.6 GB."""
+    """A problem with 9.6 GB of sensing data."""
     problem = planted(0, "float32", n1=400, n2=300, rank=10, measurements=20_000, outliers=0.1)
     solve(problem)
     took, recovery = solve(problem)
@@ -157,13 +157,13 @@ def large_row() -> Row:
         f"{recovery.passes:.0f} passes, {reads / 1e9:,.0f} GB/s, {recovery.status.name}"
     )
     wrong = error(recovery, problem)
-    return Row("error of a large one, float32", wrong, "≤ 1e-5", wrong <= 1e-5, how)
+    return Row("error of a large problem, float32", wrong, "≤ 1e-5", wrong <= 1e-5, how)
 
 
 def memory_rows() -> Iterator[Row]:
-    """The most that a call allocates on the card beside A, against A itself.
+    """Peak GPU memory of a call in addition to A, relative to A.
 
-    What the libraries of the card hold for themselves once loaded is not counted; it is told.
+    Memory that the GPU libraries keep for themselves is not counted, but reported.
     """
     for solver in ("auto", "median-tgd"):
         for dtype in ("float64", "float32"):
@@ -175,7 +175,7 @@ def memory_rows() -> Iterator[Row]:
             solve(problem, solver)
             share = (torch.cuda.max_memory_allocated() - before) / problem.A.nbytes
             theirs = before - problem.A.nbytes
-            what = f"memory beside A / A, {solver}, {dtype}"
+            what = f"memory in addition to A / A, {solver}, {dtype}"
             how = f"A takes {problem.A.nbytes / 1e6:.0f} MB, the libraries {theirs / 1e6:.0f} MB"
             yield Row(what, share, "≤ 0.25", share <= 0.25, how)
 
@@ -188,7 +188,7 @@ GROWTH: dict[str, list[dict[str, Any]]] = {
 
 
 def growth_rows() -> Iterator[Row]:
-    """Exponents of the time of an iteration and of the whole of ``auto``, over a decade each."""
+    """Growth exponents of the time of an iteration and of ``auto``, over a decade of each size."""
     for letter, settings in GROWTH.items():
         sizes = [
             setting[{"m": "measurements", "n": "n1", "r": "rank"}[letter]] for setting in settings
@@ -209,16 +209,15 @@ def growth_rows() -> Iterator[Row]:
 
 
 def slope(x: list[float], y: list[float]) -> float:
-    """Of the line of least squares."""
+    """The slope of the least-squares line."""
     return statistics.linear_regression(x, y).slope
 
 
 def rows(problems: int) -> Iterator[Row]:
-    """Every measurement, in the order of the table."""
-    card = gpus()[0]
-    bandwidth = card.copy_bandwidth()
+    """All quantities, in the order of the table."""
+    bandwidth = gpus()[0].copy_bandwidth()
     yield Row("copy bandwidth, GB/s", bandwidth / 1e9, "report", None, "1 GB, read and written")
-    solve(planted(999))  # the libraries of the card load
+    solve(planted(999))  # loads the GPU libraries
     solve(planted(999, "float32"))
     yield iteration_row("float64", 1.6, bandwidth)
     yield iteration_row("float32", 2.0, bandwidth)
@@ -229,24 +228,26 @@ def rows(problems: int) -> Iterator[Row]:
     yield from growth_rows()
 
 
-HEADER = "| what | measured | must | met | how |\n| --- | --- | --- | --- | --- |"
+HEADER = "| quantity | measured | target | met | details |\n| --- | --- | --- | --- | --- |"
 
 
 def line(row: Row) -> str:
     """A row of the Markdown table."""
     met = {True: "yes", False: "no", None: "–"}[row.met]
-    return f"| {row.what} | {row.measured:.3g} | {row.target} | {met} | {row.how} |"
+    return f"| {row.what} | {row.measured:.3g} | {row.target} | {met} | {row.details} |"
 
 
 def main() -> None:
-    """Measure, print the table, write it and JSON."""
+    """Measure, print the table, and write it as Markdown and JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, help="a table goes beside it, as .md")
+    parser.add_argument(
+        "--json", type=Path, help="output file; the table is written to the same name with .md"
+    )
     parser.add_argument("--problems", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=99, help="only so many rows")
+    parser.add_argument("--first", type=int, default=99, help="number of rows to measure")
     given = parser.parse_args()
     if not gpus():
-        parser.exit(1, "PyTorch sees no CUDA device: this benchmark needs one\n")
+        parser.exit(1, "this benchmark needs a CUDA device, and PyTorch finds none\n")
     print(HEADER)
     measured = []
     for row in islice(rows(given.problems), given.first):
@@ -254,7 +255,7 @@ def main() -> None:
         measured.append(row)
     if given.json is not None:
         environment = {
-            "card": gpus()[0].name,
+            "gpu": gpus()[0].name,
             "date": datetime.date.today().isoformat(),
             "torch": torch.__version__,
             "python": platform.python_version(),
@@ -264,7 +265,7 @@ def main() -> None:
 
 
 def write(path: Path, environment: dict[str, str], measured: list[Row]) -> None:
-    """The measurements as JSON, and as a table beside it."""
+    """Write the rows as JSON and as a Markdown table."""
     whole = {"environment": environment, "rows": [asdict(row) for row in measured]}
     title = ", ".join(f"{name} {value}" for name, value in environment.items())
     with atomic_writer(path) as stream:

@@ -1,6 +1,6 @@
 """Draws the picture of the README: ``make picture``.
 
-A smooth rank-4 matrix is easier on the eye than a random one; everything else is the real thing.
+The matrix is smooth, so that differences are easy to see; the measurements are random as usual.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def smooth_factors() -> tuple[Matrix, Matrix]:
 
 
 def corrupted_measurements(target: Matrix) -> tuple[Matrix, Matrix]:
-    """Gaussian measurements of the target, some replaced by huge garbage."""
+    """Gaussian measurements of the target, some of them replaced by large random numbers."""
     planted = rr.simulate.plant(N1, N2, RANK, M, outliers=OUTLIERS, rng=4)
     y = np.tensordot(planted.A, target, axes=2)
     y[planted.outliers] = (
@@ -40,7 +40,7 @@ def corrupted_measurements(target: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def main() -> None:
-    """Solve with both methods and draw what each of them sees."""
+    """Solve with both methods and draw the results."""
     truth = smooth_factors()
     target = truth[0] @ truth[1].T
     A, y = corrupted_measurements(target)
@@ -57,7 +57,7 @@ def main() -> None:
         axes.set_title(title, fontsize=11)
         axes.set_axis_off()
     lost = int(np.count_nonzero(robust.outliers))
-    figure.suptitle(f"{M:,} measurements, {lost} of them garbage", fontsize=12)
+    figure.suptitle(f"{M:,} measurements, {lost} of them outliers", fontsize=12)
     figure.savefig(HERE / "demo.png", dpi=120, metadata={"Software": None})
     print(f"wrote {HERE / 'demo.png'}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, aslinearoperator
+from scipy.sparse.linalg import LinearOperator
 
 from robustrank.operators import Operator
 
@@ -18,8 +18,8 @@ class MatrixFreeOperator(Operator):
     vec(M) is M in row-major order. A whole M is passed to ``linear``, so it must fit in memory.
     """
 
-    def __init__(self, linear: LinearOperator, matrix_shape: tuple[int, int]) -> None:
-        self._linear = aslinearoperator(linear)
+    def __init__(self, linear: LinearOperator[Any], matrix_shape: tuple[int, int]) -> None:
+        self._linear = linear
         self._matrix_shape = matrix_shape
 
     @property
