@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from robustrank.backend import Array, like, namespace
 from robustrank.linalg import TangentMap, as_vector, from_vector, left_times, times
 from robustrank.operators.kernels import Kernels, kernels_for
 
-if TYPE_CHECKING:
-    from robustrank.operators.base import Operator
-
-
 _BLOCK_ROWS = 512
+
+
+class Products(Protocol):
+    """The two products of an operator, which are all that an unstored tangent map needs."""
+
+    def measure(self, U: Array, V: Array) -> Array:
+        """A(U Vᵀ)."""
+
+    def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
+        """(A*(w) V, A*(w)ᵀ U)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +79,7 @@ class StoredTangent:
 class UnstoredTangent:
     """A tangent map by products: each ``apply`` or ``adjoint`` is a pass over the sensing data."""
 
-    operator: Operator
+    operator: Products
     U: Array
     V: Array
 

@@ -10,7 +10,12 @@ import numpy as np
 from robustrank.backend import Array
 from robustrank.linalg import Factors, TangentMap, Triplets
 from robustrank.operators.base import Operator
-from robustrank.operators.tangent import StoredTangent, TransposedTangent, UnstoredTangent
+from robustrank.operators.tangent import (
+    ScaledTangent,
+    StoredTangent,
+    TransposedTangent,
+    UnstoredTangent,
+)
 from robustrank.operators.views.delegating import DelegatingOperator
 
 
@@ -55,21 +60,30 @@ class CountedOperator(DelegatingOperator):
     def leading_svd(
         self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
     ) -> Triplets:
-        if type(self.inner).leading_svd is Operator.leading_svd:
+        if type(_family(self)).leading_svd is Operator.leading_svd:
             return super().leading_svd(w, rank, rng, plus)  # by products, which are counted
         self.counter.add(1)
         return self.inner.leading_svd(w, rank, rng, plus)
 
     def tangent(self, U: Array, V: Array) -> TangentMap:
         tangent = self.inner.tangent(U, V)
-        if isinstance(tangent, UnstoredTangent):
+        computed = tangent
+        while isinstance(computed, (ScaledTangent, TransposedTangent)):
+            computed = computed.inner
+        if isinstance(computed, UnstoredTangent):
             return UnstoredTangent(self, U, V)  # by products, which are counted
-        self.counter.add(_reads(tangent))
+        self.counter.add(computed.reads if isinstance(computed, StoredTangent) else 1)
         return tangent
 
+    def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
+        if type(_family(self)).row_norms is Operator.row_norms:
+            return Operator.row_norms(self, probes, rng)  # by products, which are counted
+        self.counter.add(1)
+        return self.inner.row_norms(probes, rng)
 
-def _reads(tangent: TangentMap) -> int:
-    """Passes that it took to compute a tangent map."""
-    while isinstance(tangent, TransposedTangent):
-        tangent = tangent.inner
-    return tangent.reads if isinstance(tangent, StoredTangent) else 1
+
+def _family(operator: Operator) -> Operator:
+    """The operator that all the views around it present."""
+    while isinstance(operator, DelegatingOperator):
+        operator = operator.inner
+    return operator

@@ -33,3 +33,6 @@ class DelegatingOperator(Operator):
 
     def asarray(self, values: Any) -> Array:
         return self.inner.asarray(values)
+
+    def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
+        return self.inner.row_norms(probes, rng)

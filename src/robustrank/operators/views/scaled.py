@@ -33,5 +33,8 @@ class ScaledOperator(DelegatingOperator):
     ) -> Triplets:
         return self.inner.leading_svd(w * self.factor, rank, rng, plus)
 
+    def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
+        return abs(self.factor) * self.inner.row_norms(probes, rng)
+
     def tangent(self, U: Array, V: Array) -> ScaledTangent:
         return ScaledTangent(self.inner.tangent(U, V), self.factor)
