@@ -13,7 +13,7 @@ from robustrank.cli.data import MatrixShape
 from robustrank.cli.progress import meter, solver_callback
 from robustrank.files import check_writable
 from robustrank.metrics import evaluate
-from robustrank.report import require_matplotlib, write_report
+from robustrank.report import require_report_libraries, write_report
 from robustrank.result import Recovery
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import MedianTGD, VanillaGD
@@ -40,7 +40,7 @@ def demo(
     The default solver is compared with the paper's method and with gradient descent that does not
     reject outliers.
     """
-    require_matplotlib()
+    require_report_libraries()
     check_writable(report)
     console = Console()
     n1, n2 = shape

@@ -19,7 +19,7 @@ from robustrank.cli.data import (
 )
 from robustrank.cli.progress import meter, solver_callback
 from robustrank.metrics import evaluate
-from robustrank.report import require_matplotlib, write_report
+from robustrank.report import require_report_libraries, write_report
 from robustrank.result import Recovery
 from robustrank.solvers import Portfolio
 
@@ -58,7 +58,7 @@ def recover(out: Path | None, report: Path | None, **given: Any) -> int:
     """  # noqa: D301
     check_outputs(out, report, inputs=[given[name] for name in ("data", "sensing", "measurements")])
     if report is not None:
-        require_matplotlib()
+        require_report_libraries()
     data = read_data(given["data"], given["sensing"], given["measurements"])
     try:
         recovery = _solve(data, given)

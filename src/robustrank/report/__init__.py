@@ -1,14 +1,15 @@
-"""One page about a recovery: a single HTML file with its figures inside, to show a colleague."""
+"""The report: one self-contained HTML page about a recovery, with its figures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 
 from robustrank.files import PathLike, atomic_writer
 from robustrank.metrics import Truth
 from robustrank.result import Recovery
 
-__all__ = ["render_report", "require_matplotlib", "write_report"]
+__all__ = ["render_report", "require_report_libraries", "write_report"]
 
 
 def render_report(
@@ -18,40 +19,41 @@ def render_report(
     beside: Sequence[Recovery] = (),
     title: str | None = None,
 ) -> str:
-    """The page as HTML that needs nothing else: no network, no scripts, no other files.
+    """The page as one HTML string that needs no network, no scripts and no other files.
 
     Parameters
     ----------
     recovery
-        What the page is about.
+        The result that the page is about.
     truth
-        The planted answer, where there is one; the page then says how far off the recovery is.
+        The ground truth, if it is known; the page then shows the error of the recovery.
     beside
-        Recoveries of the same problem by other solvers, to compare with.
+        Results of other solvers for the same problem, to compare with.
     title
-        The heading; by default it names the matrix.
+        The heading; by default it describes the matrix.
 
     Raises
     ------
     ImportError
-        When matplotlib is not installed.
+        If matplotlib or Jinja2 is not installed.
     ValueError
-        When ``truth`` or one of ``beside`` belongs to a problem of another size.
+        If ``truth`` or one of ``beside`` belongs to a problem of another size.
     """
-    require_matplotlib()
+    require_report_libraries()
     from robustrank.report.page import assemble
 
     return assemble(recovery, truth, tuple(beside), title)
 
 
-def require_matplotlib() -> None:
-    """Raise an ImportError that says what to install, where a page could not be drawn."""
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            "the report needs matplotlib; install it with: pip install 'robustrank[report]'"
-        ) from error
+def require_report_libraries() -> None:
+    """Raise an ImportError that says what to install if a library for the page is missing."""
+    for library in ("matplotlib", "jinja2"):
+        try:
+            import_module(library)
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                f"the report needs {library}; install it with: pip install 'robustrank[report]'"
+            ) from error
 
 
 def write_report(
@@ -62,7 +64,7 @@ def write_report(
     beside: Sequence[Recovery] = (),
     title: str | None = None,
 ) -> None:
-    """Write the page of ``render_report`` to a file, which appears whole or not at all."""
+    """Write the page of ``render_report`` to a file, atomically."""
     page = render_report(recovery, truth=truth, beside=beside, title=title)
     with atomic_writer(path) as stream:
         stream.write(page.encode())

@@ -1,4 +1,4 @@
-"""One look for every figure: a painter of axes goes in, inline SVG comes out."""
+"""One style for every figure: a function that draws on axes goes in, inline SVG comes out."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from robustrank.files import PathLike, atomic_writer
-from robustrank.report.words import number_of_log, power_of_ten
+from robustrank.report.formatting import number_from_log, power_of_ten
 
 INK = "#24313d"
 GRID = "#dfe5ea"
-BELIEVED = "#2b6cb0"
-DOUBTED = "#dd6b20"
-SERIES = (BELIEVED, DOUBTED, "#2f855a", "#805ad5", "#b83280", "#4a5560")
+INLIER = "#2b6cb0"
+OUTLIER = "#dd6b20"
+SERIES = (INLIER, OUTLIER, "#2f855a", "#805ad5", "#b83280", "#4a5560")
 DASHES = ("", "6 3", "2 2", "8 2 2 2", "10 3", "4 1")
 
-# Page variables with the printed color to fall back on, so that dark mode repaints the figures.
+# Variables of the style sheet that replace these colors, so that dark mode changes the figures.
 _THEME = {INK: "--ink", GRID: "--grid"} | {
     color: f"--series-{place}" for place, color in enumerate(SERIES, start=1)
 }
 
-_TITLE_WIDTH = 58  # characters that fit above one pair of axes of an image
+_TITLE_WIDTH = 58  # in characters, above one pair of axes of an image
 
 _STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",  # real text: small, selectable, in the page's own font
-    "text.parse_math": False,  # a solver may be called $x$
+    "svg.fonttype": "none",  # text elements: small, selectable, in the font of the page
+    "text.parse_math": False,  # the name of a solver may contain $
     "font.size": 9.0,
     "text.color": INK,
     "axes.labelcolor": INK,
@@ -53,7 +53,7 @@ _STYLE: dict[Any, Any] = {
     "ytick.major.width": 0.6,
     "grid.color": GRID,
     "grid.linewidth": 0.6,
-    "figure.constrained_layout.w_pad": 0.08,  # inches; the reader's font may be wider
+    "figure.constrained_layout.w_pad": 0.08,  # inches; the font of the browser may be wider
 }
 
 
@@ -63,13 +63,13 @@ class Key:
 
     label: str
     color: str
-    mark: str  # line, bar, dot or ring
-    dash: str = ""  # of a line, as SVG writes it
+    mark: str  # "line", "bar", "dot" or "ring"
+    dash: str = ""  # of a line, as in SVG
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with the words that go with it."""
+    """A drawn figure with its title, caption and legend."""
 
     title: str
     caption: str
@@ -79,7 +79,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Sketch:
-    """A figure that can be drawn on a page or into a file."""
+    """A figure that can be drawn for a page or into an image file."""
 
     title: str
     caption: str
@@ -90,14 +90,14 @@ class Sketch:
     keys: tuple[Key, ...] = ()
 
     def picture(self) -> Picture:
-        """For a page."""
+        """The figure as SVG, for a page."""
         svg = draw(self.name, self.description, self.size, self.paint)
         return Picture(self.title, self.caption, svg, self.keys)
 
 
 def write_image(path: PathLike, sketches: Sequence[Sketch]) -> None:
-    """Sketches side by side as a PNG file, each with its title and what its lines mean."""
-    with _house_style():
+    """Write figures next to each other to a PNG file, each with its title and legend."""
+    with _figure_style():
         width = sum(sketch.size[0] for sketch in sketches)
         height = max(sketch.size[1] for sketch in sketches) + 0.7
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -120,15 +120,15 @@ def write_image(path: PathLike, sketches: Sequence[Sketch]) -> None:
 
 
 @contextmanager
-def _house_style(more: Mapping[Any, Any] | None = None) -> Iterator[None]:
+def _figure_style(more: Mapping[Any, Any] | None = None) -> Iterator[None]:
     with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # a reader's own style sheet must not change the page
+        matplotlib.rcdefaults()  # a style sheet of the user must not change the page
         matplotlib.rcParams.update({**_STYLE, **(more or {})})
         yield
 
 
 def _sample(key: Key) -> Line2D:
-    """A line, a dot or a square for a legend."""
+    """The line, dot or square of a legend entry."""
     marker = {"line": "", "dot": "o", "ring": "o", "bar": "s"}[key.mark]
     return Line2D(
         [],
@@ -141,7 +141,7 @@ def _sample(key: Key) -> Line2D:
 
 
 def line_style(key: Key) -> Any:
-    """The dashes of a line as matplotlib writes them."""
+    """The dashes of a line in matplotlib's format."""
     dashes = tuple(float(length) / 1.6 for length in key.dash.split())
     return (0, dashes) if dashes else "-"
 
@@ -149,18 +149,18 @@ def line_style(key: Key) -> Any:
 def draw(
     name: str, description: str, size: tuple[float, float], paint: Callable[[Axes], None]
 ) -> str:
-    """The SVG of one pair of axes, the same bytes every time; ``size`` is in inches."""
+    """The SVG of one pair of axes, reproducible to the byte; ``size`` is in inches."""
     stream = io.StringIO()
-    with _house_style({"svg.hashsalt": name}):
+    with _figure_style({"svg.hashsalt": name}):
         figure = Figure(figsize=size, layout="compressed")
         paint(figure.add_subplot())
-        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(stream, format="svg", transparent=True, dpi=144, metadata=nothing)
+        no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(stream, format="svg", transparent=True, dpi=144, metadata=no_metadata)
     return _inline(stream.getvalue(), name, description)
 
 
 def _inline(document: str, name: str, description: str) -> str:
-    """The svg element alone, sized by the page, its ids apart from those of other figures."""
+    """The svg element alone, without a fixed size, with ids that no other figure has."""
     svg = document[document.index("<svg") :].strip()
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r' id="', f' id="{name}-', svg)
@@ -173,24 +173,24 @@ def _inline(document: str, name: str, description: str) -> str:
 
 
 def themed(svg: str) -> str:
-    """The same drawing in the page's colors, light or dark."""
+    """The same drawing with the color variables of the style sheet, for light and dark mode."""
     for color, variable in _THEME.items():
         svg = svg.replace(color, f"var({variable}, {color})")
     return svg
 
 
 def decades(axis: Axis, low: float, high: float) -> None:
-    """Label an axis that shows logarithms with the numbers themselves."""
+    """Label an axis of log₁₀ values with the values themselves."""
     whole = range(math.ceil(low), math.floor(high) + 1)
     if len(whole) >= 2:
         stride = math.ceil(len(whole) / 6)
-        # Counting from zero keeps 10⁰ labelled wherever it is in sight.
+        # Multiples of the stride keep 10⁰ labeled if it is in range.
         ticks = [exponent for exponent in whole if exponent % stride == 0]
         axis.set_ticks(ticks, [power_of_ten(exponent) for exponent in ticks])
     else:
         exponents = range(math.floor(low), math.floor(high) + 1)
-        round_ones = [math.log10(k) + exponent for exponent in exponents for k in (1, 2, 5)]
-        places = [place for place in round_ones if low <= place <= high]
+        candidates = [math.log10(k) + exponent for exponent in exponents for k in (1, 2, 5)]
+        places = [place for place in candidates if low <= place <= high]
         if len(places) < 2:
             places = np.linspace(low, high, 4).tolist()
-        axis.set_ticks(places, [number_of_log(place) for place in places])
+        axis.set_ticks(places, [number_from_log(place) for place in places])

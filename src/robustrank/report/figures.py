@@ -1,4 +1,4 @@
-"""The curves of the page: convergence, residuals, singular values."""
+"""The convergence curves and the singular values."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from robustrank.metrics import Truth
 from robustrank.report.canvas import (
-    BELIEVED,
     DASHES,
-    DOUBTED,
+    INLIER,
+    OUTLIER,
     SERIES,
     Key,
     Picture,
@@ -21,21 +21,21 @@ from robustrank.report.canvas import (
     draw,
     line_style,
 )
-from robustrank.report.words import number, solver_labels
+from robustrank.report.formatting import number, solver_labels
 from robustrank.result import History, Recovery, singular_values
 
 Values = np.ndarray[Any, Any]
 
 _SIZE = (4.5, 2.75)
 _SQUARER = (4.5, 3.1)
-# One solver with this many times the iterations of another would squeeze it to nothing.
+# If one solver takes this many times the iterations of another, the axis is logarithmic.
 _UNEVEN = 20
-# Singular values further apart than this are shown on a logarithmic axis.
+# Singular values with a larger ratio than this are shown on a logarithmic axis.
 _SPREAD = 30
 
 
 def convergence(recoveries: Sequence[Recovery]) -> Picture:
-    """The misfit from iteration to iteration, one line per solver."""
+    """The misfit against iterations, one curve per solver."""
     curves = [_curve(recovery.history) for recovery in recoveries]
     names = solver_labels(recoveries)
     ends = [_last(recovery.history) for recovery in recoveries]
@@ -53,22 +53,22 @@ def convergence(recoveries: Sequence[Recovery]) -> Picture:
     described = "; ".join(key.label for key in keys)
     return Picture(
         "Convergence",
-        "A line that falls steadily is learning; one that lies flat high up has stopped. The "
-        "misfit is the median residual as a share of a typical measurement.",
+        "The misfit is the median |residual| divided by the median |y|. A steadily falling curve "
+        "is converging; a curve that stays flat at a high misfit has stalled.",
         draw("convergence", f"Misfit against iterations: {described}", _SIZE, paint),
         keys,
     )
 
 
 def _curve(history: History) -> tuple[Values, Values]:
-    """Iterations and log₁₀ misfit, without the checks that a logarithm cannot show."""
+    """Iterations and log₁₀ misfit, without checks whose misfit is zero or not finite."""
     misfit = np.asarray(history.column("misfit"), float)
     shown = np.isfinite(misfit) & (misfit > 0)
     return np.asarray(history.column("iteration"), float)[shown], np.log10(misfit[shown])
 
 
 def _last(history: History) -> str:
-    return number(history.checks[-1].misfit) if history.checks else "nothing"
+    return number(history.checks[-1].misfit) if history.checks else "no value"
 
 
 def _label_convergence(axes: Axes, iterations: Sequence[int]) -> None:
@@ -85,26 +85,26 @@ def _label_convergence(axes: Axes, iterations: Sequence[int]) -> None:
 
 
 def spectrum(recovery: Recovery, truth: Truth | None) -> Picture:
-    """The singular values of the recovered matrix, and those of the truth where it is known."""
+    """The singular values of the recovered matrix, and of the true one if it is known."""
     found = _shown(recovery.singular_values())
-    planted = None if truth is None else _shown(singular_values(truth.left, truth.right))
-    everything = found if planted is None else np.concatenate([found, planted])
+    true = None if truth is None else _shown(singular_values(truth.left, truth.right))
+    everything = found if true is None else np.concatenate([found, true])
 
     def paint(axes: Axes) -> None:
         use_logs = _spread(everything) > _SPREAD or not _ordinary(everything)
-        if planted is not None:
-            axes.plot(*_points(planted, use_logs), "o", ms=9, mfc="none", mec=DOUBTED, mew=1.4)
-        axes.plot(*_points(found, use_logs), "o", ms=5, color=BELIEVED)
+        if true is not None:
+            axes.plot(*_points(true, use_logs), "o", ms=9, mfc="none", mec=OUTLIER, mew=1.4)
+        axes.plot(*_points(found, use_logs), "o", ms=5, color=INLIER)
         _label_spectrum(axes, use_logs, top=1.12 * everything.max(initial=0.0))
 
-    keys: tuple[Key, ...] = (Key("recovered", BELIEVED, "dot"),)
+    keys: tuple[Key, ...] = (Key("recovered", INLIER, "dot"),)
     caption = (
-        "The strength of each of the matrix's components. If the last ones are close to zero, a "
-        "lower rank would do."
+        "The singular values of the recovered matrix, largest first. If the last ones are close "
+        "to zero, a lower rank is sufficient."
     )
-    if planted is not None:
-        keys = (*keys, Key("planted", DOUBTED, "ring"))
-        caption += " Each dot should sit in the middle of its ring."
+    if true is not None:
+        keys = (*keys, Key("true", OUTLIER, "ring"))
+        caption += " Each dot should be at the center of its ring."
     shown = ", ".join(number(value) for value in found[:8]) or "none is finite"
     svg = draw("spectrum", f"Singular values, largest first: {shown}", _SQUARER, paint)
     return Picture("Singular values", caption, svg, keys)
@@ -120,7 +120,7 @@ def _spread(values: Values) -> float:
 
 
 def _ordinary(values: Values) -> bool:
-    """Whether a linear axis can hold the values without over- or underflow in its arithmetic."""
+    """Whether matplotlib can draw the values on a linear axis without over- or underflow."""
     largest = values.max(initial=0.0)
     return bool(largest == 0 or 1e-200 < largest < 1e200)
 
@@ -142,5 +142,5 @@ def _label_spectrum(axes: Axes, use_logs: bool, top: float) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
     axes.margins(x=0.1)
     axes.grid(visible=True, axis="y")
-    axes.set_xlabel("component")
+    axes.set_xlabel("index")
     axes.set_ylabel("singular value")

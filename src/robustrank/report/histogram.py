@@ -1,4 +1,4 @@
-"""How far off each measurement is: a histogram that survives zeros and infinities."""
+"""A histogram of the residuals, which may be zero or infinite."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from robustrank.backend import to_numpy
-from robustrank.report.canvas import BELIEVED, DOUBTED, INK, Key, Picture, decades, draw
-from robustrank.report.words import number
+from robustrank.report.canvas import INK, INLIER, OUTLIER, Key, Picture, decades, draw
+from robustrank.report.formatting import number
 from robustrank.result import Recovery
 
 Values = np.ndarray[Any, Any]
@@ -22,7 +22,7 @@ _BINS = 44
 
 @dataclass(frozen=True)
 class Bins:
-    """Equal bins of log₁₀ |residual|, with a place of its own for zero and one for infinity."""
+    """Equal bins of log₁₀ |residual|, plus one bar for zeros and one for infinite values."""
 
     low: float
     high: float
@@ -36,27 +36,27 @@ class Bins:
 
     @property
     def zero(self) -> float:
-        """Where the bar of the residuals that are exactly zero stands."""
+        """The position of the bar for residuals that are exactly zero."""
         return self.low - 3 * self.width
 
     @property
     def infinity(self) -> float:
-        """Where the bar of the residuals that are not finite stands."""
+        """The position of the bar for residuals that are not finite."""
         return self.high + 3 * self.width
 
     def count(self, magnitudes: Values) -> tuple[Values, Values]:
-        """The centres of all bars and their heights."""
+        """The centers of all bars and their heights."""
         ordinary = magnitudes[np.isfinite(magnitudes) & (magnitudes > 0)]
         edges = np.linspace(self.low, self.high, _BINS + 1)
         inside, _ = np.histogram(np.clip(np.log10(ordinary), self.low, self.high), edges)
         zeros = np.count_nonzero(magnitudes == 0)
         infinities = np.count_nonzero(~np.isfinite(magnitudes))
-        centres = [self.zero, *(edges[:-1] + edges[1:]) / 2, self.infinity]
-        return np.asarray(centres), np.asarray([zeros, *inside, infinities])
+        centers = [self.zero, *(edges[:-1] + edges[1:]) / 2, self.infinity]
+        return np.asarray(centers), np.asarray([zeros, *inside, infinities])
 
 
 def bins_for(magnitudes: Values, cutoff: float | None) -> Bins:
-    """Bins that hold every magnitude and the cutoff, at least a decade wide."""
+    """Bins for all magnitudes and the cutoff, together at least a decade wide."""
     values = magnitudes if cutoff is None else np.append(magnitudes, cutoff)
     ordinary = np.log10(values[np.isfinite(values) & (values > 0)])
     low, high = (ordinary.min(), ordinary.max()) if ordinary.size else (0.0, 0.0)
@@ -70,43 +70,43 @@ def bins_for(magnitudes: Values, cutoff: float | None) -> Bins:
 
 
 def residuals(recovery: Recovery) -> Picture:
-    """The sizes of the residuals, believed and not believed, and the cutoff between them."""
+    """The absolute residuals of inliers and rejected measurements, and the cutoff."""
     magnitudes = np.abs(to_numpy(recovery.residual)).astype(float)
-    doubted = to_numpy(recovery.outliers).astype(bool)
+    rejected = to_numpy(recovery.outliers).astype(bool)
     bins = bins_for(magnitudes, recovery.cutoff)
 
     def paint(axes: Axes) -> None:
-        centres, believed_counts = bins.count(magnitudes[~doubted])
-        _, doubted_counts = bins.count(magnitudes[doubted])
+        centers, inlier_counts = bins.count(magnitudes[~rejected])
+        _, rejected_counts = bins.count(magnitudes[rejected])
         width = 0.92 * bins.width
-        axes.bar(centres, believed_counts, width, color=BELIEVED)
-        axes.bar(centres, doubted_counts, width, believed_counts, color=DOUBTED)
-        axes.set_ylim(0, 1.15 * max(believed_counts + doubted_counts))  # room for the label
+        axes.bar(centers, inlier_counts, width, color=INLIER)
+        axes.bar(centers, rejected_counts, width, inlier_counts, color=OUTLIER)
+        axes.set_ylim(0, 1.15 * max(inlier_counts + rejected_counts))  # room for the label
         _label(axes, bins)
         _mark_cutoff(axes, bins, recovery.cutoff)
 
-    count = int(np.count_nonzero(doubted))
+    count = int(np.count_nonzero(rejected))
     keys = (
-        Key(f"{len(doubted) - count:,} believed", BELIEVED, "bar"),
-        Key(f"{count:,} not believed", DOUBTED, "bar"),
+        Key(f"{len(rejected) - count:,} inliers", INLIER, "bar"),
+        Key(f"{count:,} rejected", OUTLIER, "bar"),
     )
-    described = f"Histogram of residual sizes: {keys[0].label}, {keys[1].label}"
+    described = f"Histogram of |residual|: {keys[0].label}, {keys[1].label}"
     svg = draw("residuals", described, (4.5, 2.75), paint)
-    return Picture("Residuals", _caption(recovery, magnitudes, doubted), svg, keys)
+    return Picture("Residuals", _caption(recovery, magnitudes, rejected), svg, keys)
 
 
-def _caption(recovery: Recovery, magnitudes: Values, doubted: Values) -> str:
+def _caption(recovery: Recovery, magnitudes: Values, rejected: Values) -> str:
     text = (
-        "How far each measurement is from what the answer predicts. Two heaps far apart are a "
-        "clear case; heaps that touch mean that some were sorted by a hair."
+        "The distribution of |residual| over the measurements, in the units of y. If the two "
+        "groups are well separated, the classification is clear; if they touch, some "
+        "classifications are borderline."
     )
     if recovery.cutoff is None:
-        return f"{text} This solver has no cutoff: it believes everything."
-    spared = int(np.count_nonzero((magnitudes > recovery.cutoff) & ~doubted))
-    if spared:
-        text += (
-            f" {spared:,} beyond the cutoff are not false_positives, because the answer meets them."
-        )
+        return f"{text} This solver has no cutoff: it rejects nothing."
+    exact = int(np.count_nonzero((magnitudes > recovery.cutoff) & ~rejected))
+    if exact:
+        count, they = ("1 is", "it is") if exact == 1 else (f"{exact:,} are", "they are")
+        text += f" {count} above the cutoff but not rejected, because {they} fitted exactly."
     return text
 
 
@@ -122,12 +122,12 @@ def _label(axes: Axes, bins: Bins) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.grid(visible=True, axis="y")
-    axes.set_xlabel("size of the residual")
+    axes.set_xlabel("|residual|")
     axes.set_ylabel("measurements")
 
 
 def _mark_cutoff(axes: Axes, bins: Bins, cutoff: float | None) -> None:
-    """A labelled line; a cutoff of zero stands between the zeros and the rest."""
+    """A labeled line; a cutoff of zero is drawn between the zeros and the other residuals."""
     if cutoff is None or not math.isfinite(cutoff):
         return
     place = math.log10(cutoff) if cutoff > 0 else bins.low - 1.5 * bins.width

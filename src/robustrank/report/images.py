@@ -1,4 +1,4 @@
-"""The recovered matrix as a picture, beside the truth and the error where they are known."""
+"""The recovered matrix as an image, with the true matrix and the difference if known."""
 
 from __future__ import annotations
 
@@ -11,35 +11,36 @@ from matplotlib.ticker import MaxNLocator
 from robustrank.backend import to_numpy
 from robustrank.metrics import Truth
 from robustrank.report.canvas import Picture, draw
-from robustrank.report.words import number
+from robustrank.report.formatting import number
 from robustrank.result import Recovery
 
 Values = np.ndarray[Any, Any]
 
-# More rows or columns than this are sampled: the page stays small and the matrix is never formed.
+# If there are more rows or columns than this, some are selected: the page stays small, and the
+# whole matrix is never formed.
 _MOST = 240
-# A matrix longer than this many times its width is stretched to fill its frame.
+# A matrix with a larger aspect ratio than this is stretched.
 _LONG = 3
 
 
 def matrices(recovery: Recovery, truth: Truth | None) -> list[Picture]:
-    """The recovered matrix; with a truth also the planted one and the difference."""
+    """The recovered matrix; with a truth also the true matrix and the difference."""
     found = _entries(recovery.left, recovery.right)
     if truth is None:
         image = _image("recovered", "Recovered matrix", found, _limit(found), recovery.shape)
-        caption = f"Entry by entry; white is zero. {_sampling(recovery.shape)}"
+        caption = f"The entries of the matrix; white is zero. {_sampling(recovery.shape)}"
         return [Picture("Recovered matrix", caption.strip(), image)]
-    planted = _entries(truth.left, truth.right)
+    true = _entries(truth.left, truth.right)
     with np.errstate(over="ignore", invalid="ignore"):
-        error = found - planted
-    scale = _limit(planted)
-    answer = "The answer, in the colors of the truth."
+        error = found - true
+    scale, error_scale = _limit(true), _limit(error)
+    caption = "On the color scale of the true matrix."
     if _limit(found) > 1.01 * scale:
-        answer += " Entries beyond them have the color of the end."
+        caption += " Entries outside of this scale have its end colors."
     shown = [
-        ("recovered", "Recovered matrix", found, scale, answer),
-        ("planted", "Planted matrix", planted, scale, "What should have been found."),
-        ("error", "Difference", error, _limit(error), "Recovered minus planted. Mind its scale."),
+        ("recovered", "Recovered matrix", found, scale, caption),
+        ("true", "True matrix", true, scale, "The ground truth; white is zero."),
+        ("error", "Difference", error, error_scale, "Recovered minus true; own color scale."),
     ]
     return [
         Picture(
@@ -67,11 +68,11 @@ def _sampling(shape: tuple[int, int]) -> str:
     if max(shape) <= _MOST:
         return ""
     rows, columns = (min(length, _MOST) for length in shape)
-    return f"Shown are {rows} rows and {columns} columns, evenly spaced."
+    return f"{rows} rows and {columns} columns are shown, evenly spaced."
 
 
 def _limit(values: Values) -> float:
-    """The largest finite magnitude, or one where there is none."""
+    """The largest finite magnitude, or one if there is none."""
     finite = np.abs(values[np.isfinite(values)])
     return float(finite.max(initial=0.0)) or 1.0
 
@@ -82,7 +83,7 @@ def _image(name: str, title: str, values: Values, limit: float, shape: tuple[int
     size = (4.0, min(max(3.4 * ratio + 0.5, 2.2), 4.2))
 
     def paint(axes: Axes) -> None:
-        # Scaled here and not by matplotlib, whose differences overflow near the largest float.
+        # Scaled here because differences in matplotlib overflow near the largest float.
         drawn = axes.imshow(
             np.clip(values / limit, -1, 1),
             cmap="RdBu_r",
@@ -108,4 +109,4 @@ def _add_scale(axes: Axes, drawn: Any, limit: float) -> None:
     bar.ax.set_xticklabels([number(-limit), "0", number(limit)])
     bar.outline.set_visible(False)
     for colors in bar.ax.collections:
-        colors.set_rasterized(True)  # one small image in place of 256 rectangles
+        colors.set_rasterized(True)  # one small image instead of 256 rectangles

@@ -1,4 +1,4 @@
-"""A page compares only what belongs together."""
+"""The results that a page compares must belong to the same problem."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from robustrank.result import Recovery
 
 
 def check_same_problem(recovery: Recovery, truth: Truth | None, beside: Sequence[Recovery]) -> None:
-    """Raise where the truth or a neighbour cannot belong to the recovery's problem."""
+    """Raise if the truth or another result cannot belong to the problem of the recovery."""
     expected = _size(recovery)
     others = [("truth", truth)] if truth is not None else []
     for name, other in [*others, *((f"beside[{i}]", other) for i, other in enumerate(beside))]:
