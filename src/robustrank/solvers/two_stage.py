@@ -11,6 +11,7 @@ from robustrank.backend import Array, check_count, namespace
 from robustrank.linalg import TangentMap
 from robustrank.problem import Problem
 from robustrank.solvers.base import ContinuableSolver, EstimatingSolver, Solver, State
+from robustrank.solvers.batching import select
 from robustrank.solvers.weights import WeightFunction
 
 _FIRST, _SECOND = 0, 1
@@ -69,20 +70,21 @@ class TwoStage(Solver[StagedState]):
         return state.stage == _SECOND and self.second.is_exhausted(state.inner)
 
     def tangent(self, problem: Problem, state: StagedState) -> TangentMap:
-        return self._solver(state).tangent(problem, state.inner)
+        solver: Solver[Any] = self.first if state.stage == _FIRST else self.second
+        return solver.tangent(problem, state.inner)
 
     def start(self, problem: Problem, rng: np.random.Generator) -> StagedState:
         return StagedState.of(_FIRST, self.first.start(problem, rng))
 
     def step(self, problem: Problem, state: StagedState) -> StagedState:
-        if state.stage == _FIRST and self._is_finished(problem, state):
+        if state.stage == _SECOND:
+            return StagedState.of(_SECOND, self.second.step(problem, state.inner))
+        xp = namespace(state.U)
+        finished = self.first.is_finished(problem, state.inner)
+        if bool(xp.all(finished)):
             estimate = self.first.estimate(problem, state.inner)
             return StagedState.of(_SECOND, self.second.start_from(problem, estimate))
-        return StagedState.of(state.stage, self._solver(state).step(problem, state.inner))
-
-    def _solver(self, state: StagedState) -> Solver[Any]:
-        return self.first if state.stage == _FIRST else self.second
-
-    def _is_finished(self, problem: Problem, state: StagedState) -> bool:
-        finished = self.first.is_finished(problem, state.inner)
-        return bool(namespace(finished).all(finished))
+        after = self.first.step(problem, state.inner)
+        if bool(xp.any(finished)):  # these wait, unchanged, for the others in the batch
+            after = select(~finished, after, state.inner)
+        return StagedState.of(_FIRST, after)

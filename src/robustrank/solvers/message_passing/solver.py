@@ -109,11 +109,11 @@ class MessagePassing(EstimatingSolver[MessageState]):
         """One more exchange of messages for the problems that are not finished."""
         xp = namespace(state.U)
         finished = self.is_finished(problem, state)
-        iteration = state.iteration + 1
+        # A change of zero ends the run.
+        at_rest = replace(state, moved=xp.zeros_like(state.moved), iteration=state.iteration + 1)
         if bool(xp.all(finished)):
-            return replace(state, moved=xp.zeros_like(state.moved), iteration=iteration)
-        waiting = replace(state, iteration=iteration)
-        return select(finished, waiting, self._exchange(problem, state))
+            return at_rest
+        return select(finished, at_rest, self._exchange(problem, state))
 
     def is_finished(self, problem: Problem, state: MessageState) -> Array:
         xp, best = namespace(state.U), state.best
