@@ -128,13 +128,13 @@ class ScaledTangent:
         return self.factor * self.inner.adjoint(w)
 
     def gram(self, weights: Array, W: Array) -> Array:
-        """``adjoint(weights * apply(W))``."""
-        return self.factor**2 * self.inner.gram(weights, W)
+        """``adjoint(weights * apply(W))``; the square of the factor could overflow."""
+        return self.factor * self.inner.gram(weights, self.factor * W)
 
     def normal_matrix(self, weights: Array) -> Array | None:
         """The matrix of ``gram``, if the inner map has it."""
-        matrix = self.inner.normal_matrix(weights)
-        return None if matrix is None else self.factor**2 * matrix
+        matrix = self.inner.normal_matrix(self.factor * weights)
+        return None if matrix is None else self.factor * matrix
 
 
 @dataclass(frozen=True, eq=False)
