@@ -28,9 +28,9 @@ def render(template: str, /, *, folder: Path | None = None, **context: Any) -> s
     """The HTML of a template, which may be in ``folder`` or among this package's own.
 
     All values are escaped, except those that a template marks as safe; a name that ``context``
-    does not define raises ``jinja2.UndefinedError``. Two filters are defined in addition to
-    Jinja's: ``typeset`` (text in which no power of ten breaks over a line) and ``themed`` (a color of
-    the figures as a variable of the style sheet, for dark mode).
+    does not define raises ``jinja2.UndefinedError``. There are two filters besides Jinja's:
+    ``typeset`` (text in which no power of ten breaks over a line, and in which `code` is set as
+    code) and ``themed`` (a color of the figures as a variable of the style sheet, for dark mode).
 
     A page of another package puts its template into a folder of its own, extends the frame and
     imports the macros::

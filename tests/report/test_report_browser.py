@@ -1,4 +1,4 @@
-"""The report page in a real browser: what it says, that it is seen, that it fits a phone."""
+"""The report page in a real browser: it is complete, visible, and fits a small screen."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FLAGS = (
     "--allow-file-access-from-files",
 )
 
-# A window cannot be as narrow as a phone, a frame can; the outer page measures the inner one.
+# A window has a minimum width and a frame has none; the outer page measures the inner one.
 FRAME = """<!doctype html><body style="margin:0">
 <iframe id="frame" src="report.html" style="border:0;width:{width}px;height:{height}px"></iframe>
 <script>
@@ -54,6 +54,10 @@ document.getElementById("frame").onload = (event) => {{
     reach: Math.max(...[...page.querySelectorAll("main *, footer *")]
       .filter((element) => !element.closest("thead")).map(right)),
     verdict: page.querySelector(".verdict h2").innerText,
+    numbers: [...page.querySelectorAll(".nowrap")].map((span) => {{
+      const tops = [...span.getClientRects()].map((line) => Math.round(line.top));
+      return [span.closest("p, td, dd, li, figcaption, small").tagName, new Set(tops).size];
+    }}),
     figures: [...page.querySelectorAll("figure > svg")].map((figure) => {{
       const box = figure.getBoundingClientRect();
       return [box.width, box.height];
@@ -75,7 +79,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     planted = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, rng=1)
     recovery = rr.recover(planted.A, planted.y, 2)
     vanilla = rr.recover(planted.A, planted.y, 2, solver=rr.VanillaGD(max_iterations=50))
-    # Larger factors than anybody wants to solve for in a test: ticks of three digits need room.
+    # Larger factors than a test can solve for: tick labels of three digits need space.
     left, right = np.tile(planted.left, (7, 1)), np.tile(planted.right, (7, 1))
     truth = SimpleNamespace(left=left, right=right, outliers=planted.outliers)
     recovery = replace(recovery, left=left * (1 + 1e-9), right=right)
@@ -102,7 +106,7 @@ def measure(page: Path, profile: Path, width: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("width", [1200, 768, 390, 320])
-def test_page_fits_and_figures_are_seen(page: Path, tmp_path: Path, width: int) -> None:
+def test_page_fits_and_figures_are_visible(page: Path, tmp_path: Path, width: int) -> None:
     measured = measure(page, tmp_path, width)
     assert measured["width"] == width
     assert measured["scrollWidth"] == width
@@ -111,15 +115,38 @@ def test_page_fits_and_figures_are_seen(page: Path, tmp_path: Path, width: int) 
     assert len(measured["figures"]) == 6
     assert all(w > 200 and h > 120 for w, h in measured["figures"])
     assert measured["cut"] == []
-    assert min(measured["texts"]) > 7  # in pixels: small, but read without a magnifier
+    assert min(measured["texts"]) > 7  # in pixels: small, but readable
 
 
-def test_measuring_notices_a_page_that_overflows(page: Path, tmp_path: Path) -> None:
+def test_overflow_is_detected(page: Path, tmp_path: Path) -> None:
     broken = tmp_path / "report.html"
     broken.write_text(page.read_text().replace("<main>", '<main><p style="width:500px">wide</p>'))
     measured = measure(broken, tmp_path / "profile", 390)
     assert measured["scrollWidth"] > 390
     assert measured["reach"] > 390
+
+
+@pytest.mark.parametrize("width", [390, 320])
+def test_powers_of_ten_are_on_one_line(page: Path, tmp_path: Path, width: int) -> None:
+    numbers = measure(page, tmp_path, width)["numbers"]
+    assert {place for place, _ in numbers} >= {"P", "DD", "SMALL", "TD", "LI"}
+    assert len(numbers) >= 8
+    assert all(lines == 1 for _, lines in numbers)
+
+
+def test_broken_power_of_ten_is_detected(page: Path, tmp_path: Path) -> None:
+    narrow = '<main><p style="width:4rem"><span class="nowrap">{}</span></p>'.format("1" * 30)
+    text = page.read_text().replace("<main>", narrow)
+    kept, broken = tmp_path / "kept", tmp_path / "broken"
+    for folder, rule in ((kept, "nowrap"), (broken, "normal")):
+        folder.mkdir()
+        changed = text.replace(
+            ".nowrap { white-space: nowrap; }", f".nowrap {{ white-space: {rule}; }}"
+        )
+        (folder / "report.html").write_text(changed)
+    profile = tmp_path / "profile"
+    assert measure(kept / "report.html", profile, 390)["numbers"][0] == ["P", 1]
+    assert measure(broken / "report.html", profile, 390)["numbers"][0][1] > 1
 
 
 @pytest.mark.parametrize("width", [1200, 390])
@@ -133,8 +160,8 @@ def test_screenshot_shows_the_verdict_and_the_series(
     pixels = np.round(255 * imread(shot)[:, :width, :3]).astype(int)
     for name, color in {
         "green of the verdict": (0x1C, 0x7C, 0x4A),
-        "blue of the believed": (0x2B, 0x6C, 0xB0),
-        "orange of the others": (0xDD, 0x6B, 0x20),
+        "blue of the inliers": (0x2B, 0x6C, 0xB0),
+        "orange of the outliers": (0xDD, 0x6B, 0x20),
     }.items():
         count = np.count_nonzero(np.all(np.abs(pixels - color) <= 3, axis=-1))
         assert count > 200, f"{count} pixels have the {name}"
@@ -145,4 +172,4 @@ def test_browser_keeps_every_part_of_the_page(page: Path, tmp_path: Path) -> Non
     assert re.search(r'<h2 id="verdict">Recovered</h2>', dom)
     assert dom.count("<figcaption>") == 6
     assert dom.count('role="img"') == 6
-    assert "Solvers side by side" in dom
+    assert "Comparison of solvers" in dom
