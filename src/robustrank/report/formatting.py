@@ -77,10 +77,10 @@ def capitalized(text: str) -> str:
 def solver_labels(recoveries: Sequence[Recovery]) -> list[str]:
     """The name of each recovery's solver, numbered if it occurs more than once."""
     total = Counter(recovery.solver for recovery in recoveries)
-    seen: Counter[str] = Counter()
+    used: Counter[str] = Counter()
     labels = []
     for recovery in recoveries:
-        seen[recovery.solver] += 1
-        suffix = f" ({seen[recovery.solver]})" if total[recovery.solver] > 1 else ""
+        used[recovery.solver] += 1
+        suffix = f" ({used[recovery.solver]})" if total[recovery.solver] > 1 else ""
         labels.append(recovery.solver + suffix)
     return labels
