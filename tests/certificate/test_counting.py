@@ -1,0 +1,62 @@
+"""Exact fits: which measurements count, and how many rule out chance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
+from robustrank.operators import as_operator
+from robustrank.problem import Problem
+
+
+def problem_of(m: int, rank: int = 1, dtype: Any = float) -> Problem:
+    rng = np.random.default_rng(0)
+    A, y = rng.standard_normal((m, 8, 6)).astype(dtype), rng.standard_normal(m).astype(dtype)
+    return Problem(as_operator(A), y, rank)
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [("float64", 5e-7), ("float32", 1000 * 2.0**-23)])
+def test_tolerance_depends_on_the_precision(dtype: str, expected: float) -> None:
+    assert exact_tolerance(problem_of(60, dtype=dtype)) == pytest.approx(expected)
+
+
+def test_float32_sensing_data_determines_the_tolerance() -> None:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((60, 8, 6)).astype("float32")
+    problem = Problem(as_operator(A), rng.standard_normal(60), 1)
+    assert exact_tolerance(problem) == pytest.approx(1000 * 2.0**-23)
+
+
+def test_exact_fits_are_relative_to_a_typical_measurement() -> None:
+    problem = problem_of(60)
+    limit = 5e-7 * float(np.sort(np.abs(problem.y))[29])  # the lower median
+    residual = np.zeros(60)
+    residual[:6] = limit * np.asarray([0.99, -0.99, 1.01, -1.01, np.inf, -np.inf])
+    assert is_exact_fit(problem, residual)[:7].tolist() == [True, True] + [False] * 4 + [True]
+
+
+@pytest.mark.parametrize(
+    ("m", "rank", "expected"),
+    [
+        (20, 1, 13 + 10 + 1),  # 13 degrees of freedom; more than the 20 measurements
+        (30, 1, 13 + 10 + 1),
+        (400, 1, 201),  # a majority
+        (400, 4, 201),
+        (60, 4, 40 + 10 + 1),
+    ],
+)
+def test_required_fits_exceed_chance_and_half(m: int, rank: int, expected: int) -> None:
+    assert required_fits(problem_of(m, rank)) == expected
+
+
+@pytest.mark.parametrize(("dtype", "by_chance"), [("float64", 10 + 1), ("float32", 10 + 2)])
+def test_a_larger_tolerance_requires_more_fits(dtype: str, by_chance: int) -> None:
+    """In float32, residuals are more often within the tolerance by chance."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((1000, 40, 30)).astype(dtype)
+    problem = Problem(as_operator(A), rng.standard_normal(1000).astype(dtype), 10)
+    assert problem.degrees_of_freedom == 600
+    assert required_fits(problem) == 600 + by_chance

@@ -1,0 +1,132 @@
+"""Do the fitted measurements determine every part of the result, and check each other?"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+import robustrank as rr
+from robustrank.certificate import all_are_cross_checked, certify, determines_the_answer
+from robustrank.linalg import TangentMap
+from robustrank.operators import StoredTangent, UnstoredTangent, as_operator
+from robustrank.simulate import Planted
+
+Array = np.ndarray[Any, Any]
+
+
+def bases(rng: np.random.Generator, n1: int, n2: int, r: int) -> tuple[Array, Array]:
+    left, right = (np.linalg.qr(rng.standard_normal((n, r)))[0] for n in (n1, n2))
+    return left, right
+
+
+def sampled_entries(rng: np.random.Generator, n1: int, n2: int, m: int) -> Array:
+    """Sensing matrices that each select one entry."""
+    A = np.zeros((m, n1 * n2))
+    A[np.arange(m), rng.permutation(n1 * n2)[:m]] = 1.0
+    return A.reshape(m, n1, n2)
+
+
+def tangent_map(A: Array, left: Array, right: Array, stored: bool) -> TangentMap:
+    operator = as_operator(A)
+    return operator.tangent(left, right) if stored else UnstoredTangent(operator, left, right)
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_determined_if_the_jacobian_has_full_rank(stored: bool) -> None:
+    rng = np.random.default_rng(0)
+    n1, n2, r = 12, 9, 2
+    freedom = r * (n1 + n2 - r)
+    seen = set()
+    for m in (freedom - 1, freedom, freedom + 4, 3 * freedom):
+        A = rng.standard_normal((m, n1, n2))
+        left, right = bases(rng, n1, n2, r)
+        rows = tangent_map(A, left, right, stored=True)
+        assert isinstance(rows, StoredTangent)
+        full = bool(np.linalg.matrix_rank(rows.rows.reshape(m, -1)) == freedom)
+        assert determines_the_answer(tangent_map(A, left, right, stored), np.ones(m)) == full
+        seen.add(full)
+    assert seen == {True, False}
+
+
+def test_measurements_that_are_not_fitted_do_not_count() -> None:
+    rng = np.random.default_rng(1)
+    operator = as_operator(rng.standard_normal((100, 8, 7)))
+    tangent = operator.tangent(*bases(rng, 8, 7, 2))
+    assert determines_the_answer(tangent, np.ones(100))
+    assert not determines_the_answer(tangent, (np.arange(100) < 20).astype(float))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_row_with_as_many_entries_as_the_rank_is_not_cross_checked(
+    stored: bool, dtype: str
+) -> None:
+    rng = np.random.default_rng(9)
+    n1, n2, r = 15, 12, 2
+    left, right = (basis.astype(dtype) for basis in bases(rng, n1, n2, r))
+    every_entry = np.eye(n1 * n2, dtype=dtype).reshape(-1, n1, n2)
+    row = np.arange(n1 * n2) // n2
+    column = np.arange(n1 * n2) % n2
+    for entries_of_the_first_row, expected in ((r, False), (r + 1, True), (n2, True)):
+        A = every_entry[(row > 0) | (column < entries_of_the_first_row)]
+        tangent = tangent_map(A, left, right, stored)
+        fitted = np.ones(len(A), dtype)
+        assert determines_the_answer(tangent, fitted)
+        assert all_are_cross_checked(tangent, fitted) is expected
+
+
+def test_random_measurements_beyond_the_degrees_of_freedom_are_cross_checked() -> None:
+    rng = np.random.default_rng(5)
+    n1, n2, r = 12, 9, 2
+    freedom = r * (n1 + n2 - r)
+    left, right = bases(rng, n1, n2, r)
+    for m, expected in ((freedom, False), (freedom + 4, True), (3 * freedom, True)):
+        tangent = as_operator(rng.standard_normal((m, n1, n2))).tangent(left, right)
+        assert all_are_cross_checked(tangent, np.ones(m)) is expected
+
+
+def test_a_row_that_depends_on_an_outlier_is_not_certified() -> None:
+    """With three entries of a row at rank 2, nobody can tell which one is wrong."""
+    rng = np.random.default_rng(6)
+    left, right = bases(rng, 20, 15, 2)
+    M = left @ np.diag([3.0, 2.0]) @ right.T
+    chosen = np.ones((20, 15), bool)
+    chosen[0, 3:] = False
+    places = np.flatnonzero(chosen.ravel())
+    A = np.eye(300)[places].reshape(-1, 20, 15)
+    y = M.ravel()[places]
+    y[1] += 1.0
+    result = rr.recover(A, y, 2)
+    assert result.certificate.exact_fits >= result.certificate.required  # the count is not enough
+    assert not result.converged
+
+
+@pytest.mark.parametrize("solver", ["auto", "median-tgd"])
+def test_sampled_entries_never_certify_a_wrong_matrix(solver: str) -> None:
+    """Whole rows may be rejected although the other rows have more than enough exact fits."""
+    enough = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        M = np.outer(rng.standard_normal(40), rng.standard_normal(30))
+        A = sampled_entries(rng, 40, 30, 900)
+        y = A.reshape(900, -1) @ M.ravel()
+        result = rr.recover(A, y, 1, solver=solver)
+        wrong = np.linalg.norm(result.matrix - M) > 1e-6 * np.linalg.norm(M)
+        assert not (result.status is rr.Status.RECOVERED and wrong)
+        enough += result.certificate.exact_fits >= result.certificate.required
+    assert enough > 0  # the count alone would have certified it
+
+
+@pytest.mark.parametrize("solver", ["auto", "message-passing", "median-tgd"])
+@pytest.mark.parametrize("check", ["determines_the_answer", "all_are_cross_checked"])
+def test_every_result_is_checked_before_it_is_certified(
+    check: str, solver: str, small: Planted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert rr.recover(small.A, small.y, 2, solver=solver).certificate.determined
+    monkeypatch.setattr(import_module(certify.__module__), check, lambda *_: False)
+    result = rr.recover(small.A, small.y, 2, solver=solver)
+    assert not result.certificate.determined
+    assert not result.converged

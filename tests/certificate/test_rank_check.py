@@ -1,0 +1,45 @@
+"""Is the rank of a result too high or too low? Both show in any units."""
+
+from __future__ import annotations
+
+import pytest
+
+import robustrank as rr
+from robustrank.certificate import rank_may_be_too_high, rank_may_be_too_low
+from robustrank.operators import as_operator
+from robustrank.problem import Problem
+from robustrank.simulate import plant
+
+SETTLES_EARLY = rr.GaussNewton(max_iterations=200, settling=rr.Settling(earliest=0))
+
+
+@pytest.mark.parametrize("unit_of_A", [1.0, 1e-170, 1e160])
+@pytest.mark.parametrize("unit_of_y", [1.0, 1e-25])
+def test_wrong_ranks_are_noticed_in_any_units(unit_of_A: float, unit_of_y: float) -> None:
+    planted = plant(24, 20, 2, 500, outliers=0.05, noise=0.2, rng=0)
+    problem = Problem(as_operator(planted.A * unit_of_A), planted.y * unit_of_y, 3)
+    results = {
+        rank: rr.recover(problem.operator, problem.y, rank, solver=SETTLES_EARLY)
+        for rank in (1, 2, 3)
+    }
+    assert [rank_may_be_too_high(problem, results[rank]) for rank in (2, 3)] == [False, True]
+    assert [rank_may_be_too_low(problem, results[rank]) for rank in (1, 2)] == [True, False]
+    assert results[2].certificate.prediction_error < results[3].certificate.prediction_error
+
+
+def test_rank_one_is_never_too_high() -> None:
+    planted = plant(12, 10, 1, 200, noise=3.0, rng=0)
+    problem = Problem(as_operator(planted.A), planted.y, 1)
+    result = rr.recover(planted.A, planted.y, 1, solver=SETTLES_EARLY)
+    assert not rank_may_be_too_high(problem, result)
+
+
+def test_with_few_measurements_a_missing_singular_value_would_not_be_noticed() -> None:
+    """Exact data of rank 2, with singular values 10 : 1. A fit of rank 1 leaves small residuals."""
+    planted = plant(40, 32, 2, 180, outliers=0.1, rng=2, condition_number=10.0)
+    result = rr.recover(planted.A, planted.y, 2)
+    assert result.status is not rr.Status.SETTLED
+    problem = Problem(as_operator(planted.A), planted.y, 2)
+    solver = rr.GaussNewton(settling=rr.Settling(earliest=0))
+    rank_1 = rr.recover(planted.A, planted.y, 1, solver=solver)
+    assert rank_may_be_too_low(problem, rank_1)

@@ -1,0 +1,129 @@
+"""The loop over iterations: limits, convergence, divergence, passes and the callback."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+import robustrank as rr
+from robustrank.operators import as_operator
+from robustrank.problem import Problem
+from robustrank.simulate import Planted, plant
+from robustrank.solvers import MedianTGD, drive
+
+
+def test_iteration_limit(small: Planted) -> None:
+    result = rr.recover(small.A, small.y, 2, solver=MedianTGD(max_iterations=15))
+    assert result.status is rr.Status.ITERATION_LIMIT
+    assert result.iterations == 15
+    assert result.history.checks[-1].iteration == 15
+
+
+def test_tolerance_of_zero_uses_all_iterations(small: Planted) -> None:
+    result = rr.recover(small.A, small.y, 2, solver=MedianTGD(max_iterations=700, tolerance=0))
+    assert result.iterations == 700
+    assert result.status is rr.Status.RECOVERED
+    assert result.certificate.misfit < 1e-13
+    assert rr.recover(small.A, small.y, 2).iterations < 700
+
+
+def test_passes_are_counted(small: Planted) -> None:
+    result = rr.recover(small.A, small.y, 2, solver=MedianTGD(max_iterations=20))
+    # One to validate A, one for the initialization, one for its residuals, two per iteration.
+    assert result.passes == 3 + 2 * 20
+    operator = as_operator(small.A)
+    again = rr.recover(operator, small.y, 2, solver=MedianTGD(max_iterations=20))
+    assert again.passes == 2 + 2 * 20
+    assert again.history.checks[-1].passes == again.passes
+
+
+def test_time_limit_stops_in_time() -> None:
+    planted = plant(60, 50, 2, 600, outliers=0.05, rng=5)
+    began = time.perf_counter()
+    result = rr.recover(planted.A, planted.y, 2, solver=MedianTGD(tolerance=0), time_limit=0.2)
+    assert time.perf_counter() - began < 2
+    assert result.status in (rr.Status.TIME_LIMIT, rr.Status.RECOVERED)
+    assert result.iterations < 10_000
+    assert result.history.checks[-1].iteration == result.iterations
+
+
+def test_time_limit_during_divergence_keeps_finite_factors(small: Planted) -> None:
+    solver = MedianTGD(step_size=50.0, max_iterations=9)
+    result = rr.recover(small.A, small.y, 2, solver=solver)
+    assert np.all(np.isfinite(result.matrix))
+    assert str(result)
+    limited = rr.recover(small.A, small.y, 2, solver=solver, time_limit=1e-9)
+    assert np.all(np.isfinite(limited.matrix))
+    assert limited.iterations <= 1
+
+
+def test_infinite_measurements_make_vanilla_gd_diverge(small: Planted) -> None:
+    y = small.y.copy()
+    y[3] = math.inf
+    result = rr.recover(small.A, y, 2, solver="vanilla-gd")
+    assert result.status is rr.Status.DIVERGED
+    assert np.all(np.isfinite(result.matrix))
+    assert not result.converged
+
+
+def test_a_step_size_that_is_too_large_diverges_and_keeps_finite_factors(small: Planted) -> None:
+    result = rr.recover(small.A, small.y, 2, solver=MedianTGD(step_size=50.0))
+    assert result.status is rr.Status.DIVERGED
+    assert np.all(np.isfinite(result.matrix))
+
+
+def test_callback_receives_progress_and_can_stop(small: Planted) -> None:
+    seen: list[rr.Progress] = []
+
+    def stop_at_50(progress: rr.Progress) -> bool:
+        seen.append(progress)
+        return progress.iteration >= 50
+
+    result = rr.recover(small.A, small.y * 1e8, 2, solver="median-tgd", callback=stop_at_50)
+    assert result.status is rr.Status.STOPPED
+    assert [progress.iteration for progress in seen] == [0, 10, 20, 30, 40, 50]
+    assert np.array_equal(seen[-1].left @ seen[-1].right.T, result.matrix)  # in the user's units
+    assert seen[-1].misfit == result.history.checks[-1].misfit
+    fractions = [progress.fraction for progress in seen]
+    assert fractions[0] == 0
+    assert 0 < fractions[-1] <= 1
+
+
+def test_a_batch_gives_the_same_states_as_single_runs(small: Planted) -> None:
+    hard = plant(20, 15, 2, 400, outliers=0.3, outlier_model="scale", rng=12)
+    problems = [Problem(as_operator(one.A), one.y, 2) for one in (small, hard)]
+    solver, rng = rr.GaussNewton(), np.random.default_rng(0)
+    together = drive(problems, solver, rng)
+    for problem, outcome in zip(problems, together, strict=True):
+        (alone,) = drive([problem], solver, rng)
+        assert outcome.ended is alone.ended
+        assert outcome.iterations == alone.iterations
+        assert len(outcome.history) == len(alone.history)
+        product, expected = (of.state.U @ of.state.V.T for of in (outcome, alone))
+        assert np.allclose(product, expected, atol=1e-9)
+    assert together[0].iterations != together[1].iterations  # one ends before the other
+
+
+def test_a_run_that_is_never_finite_gives_the_zero_matrix(small: Planted) -> None:
+    class Broken(rr.GaussNewton):
+        def start(self, problem: Any, rng: Any) -> Any:
+            state = super().start(problem, rng)
+            object.__setattr__(state, "median", state.median * math.nan)
+            return state
+
+    problem = Problem(as_operator(small.A), small.y, 2)
+    (outcome,) = drive([problem], Broken(), np.random.default_rng(0))
+    assert outcome.ended is rr.Status.DIVERGED
+    assert not np.any(outcome.state.U)
+    assert np.array_equal(outcome.state.residual, problem.normalized().y)
+
+
+def test_solver_time_limit_applies_to_one_run(small: Planted) -> None:
+    problem = Problem(as_operator(small.A), small.y, 2)
+    solver = MedianTGD(tolerance=0, max_iterations=10**7)
+    (outcome,) = drive([problem], solver, np.random.default_rng(0), time_limit=0.05)
+    assert outcome.ended is rr.Status.TIME_LIMIT
+    assert 0 < outcome.iterations < 10**7

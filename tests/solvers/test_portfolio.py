@@ -1,0 +1,166 @@
+"""The portfolio behind ``solver="auto"``: which candidates are tried, and what they achieve."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import robustrank as rr
+from robustrank.metrics import evaluate, normalized_error
+from robustrank.operators import StreamedOperator, as_operator
+from robustrank.simulate import Planted, plant
+
+ALL_INLIERS = rr.GaussNewton(settling=rr.Settling(alpha_h=1e9))  # rejects nothing
+
+
+def oracle_error(planted: Planted, solver: rr.GaussNewton | rr.TwoStage) -> float:
+    """The error of a fit to the true inliers."""
+    inliers = ~planted.outliers
+    result = rr.recover(planted.A[inliers], planted.y[inliers], planted.rank, solver=solver)
+    return normalized_error((result.left, result.right), (planted.left, planted.right))
+
+
+def test_one_candidate_is_tried_if_it_succeeds(small: Planted) -> None:
+    result = rr.recover(small.A, small.y, 2)
+    assert result.status is rr.Status.RECOVERED
+    assert [attempt.status for attempt in result.attempts] == [rr.Status.RECOVERED]
+    assert result.solver == result.attempts[0].solver == "Gauss–Newton"
+
+
+def test_candidates_are_tried_until_one_is_certified() -> None:
+    planted = plant(30, 24, 2, 450, outliers=0.42, outlier_model="constant", rng=4)
+    result = rr.recover(planted.A, planted.y, 2)
+    assert evaluate(result, planted).error < 1e-6
+    assert len(result.attempts) > 1
+    assert [attempt.status for attempt in result.attempts[:-1]].count(rr.Status.RECOVERED) == 0
+    assert result.solver == result.attempts[-1].solver
+    assert "tried" in str(result)
+    assert str(result.attempts[0]) in str(result)
+
+
+def test_attempts_are_saved_with_the_result(small: Planted, tmp_path: Path) -> None:
+    result = rr.recover(small.A, small.y, 2)
+    result.save(tmp_path / "result.npz")
+    assert rr.load(tmp_path / "result.npz").attempts == result.attempts
+
+
+def test_random_measurements_are_never_certified() -> None:
+    for seed in range(5):
+        planted = plant(12, 10, 2, 90 + 20 * seed, rng=seed)
+        y = np.random.default_rng(seed).standard_normal(90 + 20 * seed)
+        result = rr.recover(planted.A, y, 2)
+        assert not result.converged, result.attempts
+        assert len(result.attempts) == 5
+
+
+@pytest.mark.parametrize("outliers", [0.3, 0.45])
+def test_with_too_many_outliers_only_correct_results_are_certified(outliers: float) -> None:
+    for seed in range(4):
+        planted = plant(12, 10, 2, 80, outliers=outliers, outlier_model="scale", rng=seed)
+        result = rr.recover(planted.A, planted.y, 2)
+        assert result.converged == (evaluate(result, planted).error < 1e-6)
+
+
+@pytest.mark.parametrize(("m", "noise", "seed"), [(200, 0.05, 1), (240, 0.05, 2), (420, 0.5, 3)])
+def test_with_noise_no_inlier_is_rejected(m: int, noise: float, seed: int) -> None:
+    """Also near the limit, where a fit leaves small residuals: there are 140 unknowns."""
+    planted = plant(40, 32, 2, m, outliers=0.05, noise=noise, rng=seed)
+    result = rr.recover(planted.A, planted.y, 2)
+    assert result.status is rr.Status.SETTLED
+    assert evaluate(result, planted).error < 1.02 * oracle_error(planted, ALL_INLIERS)
+    assert not result.outliers[~planted.outliers].any()
+    assert result.solver == "Gauss–Newton"  # the first candidate
+
+
+@pytest.mark.parametrize("seed", [1, 5, 7])
+def test_with_noise_at_the_limit_the_best_result_is_returned(seed: int) -> None:
+    """350 inliers for 315 unknowns are too few for a certificate, and wrong results fit better."""
+    planted = plant(60, 48, 3, 370, outliers=0.05, noise=0.05, rng=seed)
+    result = rr.recover(planted.A, planted.y, 3)
+    second = rr.GaussNewton(settling=rr.Settling(alpha_h=1e9, immediately=True))
+    oracle = rr.TwoStage(rr.MessagePassing(near=0.1), second)
+    assert evaluate(result, planted).error < 1.02 * oracle_error(planted, oracle)
+    assert any(attempt.misfit < result.certificate.misfit for attempt in result.attempts)
+
+
+def test_a_small_outlier_that_was_an_inlier_at_first_is_rejected_later() -> None:
+    """The set of inliers must not be frozen while the steps are still large."""
+    planted = plant(60, 48, 5, 690, outliers=0.05, rng=6888966790970329511)
+    result = rr.recover(planted.A, planted.y, 5)
+    assert result.status is rr.Status.RECOVERED
+    assert np.array_equal(result.outliers, planted.outliers)
+
+
+def test_a_measurement_near_the_cutoff_does_not_delay_settling() -> None:
+    """One measurement is accepted and rejected in turn."""
+    planted = plant(8, 6, 1, 40, outliers=0.2, noise=0.3, rng=43)
+    assert rr.recover(planted.A, planted.y, 1).attempts[0].iterations < 25
+
+
+def test_order_of_the_candidates() -> None:
+    problem = rr.Problem(as_operator(plant(12, 10, 2, 50, rng=0).A), np.arange(1.0, 51.0), 2)
+    portfolio = rr.Portfolio()
+    assert [candidate.name for candidate in portfolio.candidates(problem)] == [
+        "Gauss–Newton",
+        "message passing",
+        "Gauss–Newton, strict",
+        "Gauss–Newton, patient",
+        "message passing, noisy",
+    ]
+    estimator = portfolio.rank_estimator_for(problem)
+    assert estimator is not None
+    assert estimator.messages.name == "rank estimate"
+
+
+def test_the_rank_is_estimated_after_the_first_candidate() -> None:
+    rng = np.random.default_rng(1)
+    solvers: list[str] = []
+    rr.recover(
+        rng.standard_normal((100, 12, 10)),
+        rng.standard_normal(100),
+        2,
+        callback=lambda progress: solvers.append(progress.solver),
+    )
+    assert list(dict.fromkeys(solvers))[:3] == ["Gauss–Newton", "rank estimate", "message passing"]
+
+
+def test_flipped_signs_are_left_to_message_passing() -> None:
+    planted = plant(60, 50, 3, 680, outliers=0.2, outlier_model="flip", rng=15)
+    result = rr.recover(planted.A, planted.y, 3)
+    assert result.status is rr.Status.RECOVERED
+    assert result.solver == "message passing"
+    assert [attempt.status for attempt in result.attempts][-1] is rr.Status.RECOVERED
+    assert evaluate(result, planted).error < 1e-9
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_small_integers_are_recovered_exactly(dtype: str) -> None:
+    rng = np.random.default_rng(7)
+    A = rng.integers(-2, 3, (200, 12, 10)).astype(dtype)
+    M = np.outer(rng.integers(1, 3, 12), rng.integers(-2, 0, 10)).astype(dtype)
+    y = np.einsum("ijk,jk->i", A, M)
+    result = rr.recover(A, y, 1)
+    assert result.status is rr.Status.RECOVERED
+    assert np.allclose(result.matrix, M, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("m", "names"), [(1000, 5), (60_000, 1)])
+def test_a_file_larger_than_memory_is_left_to_gradient_descent(
+    m: int, names: int, tmp_path: Path
+) -> None:
+    """Gauss–Newton would store a tangent map that does not fit in memory."""
+    A = np.lib.format.open_memmap(tmp_path / "A.npy", mode="w+", dtype="f4", shape=(m, 150, 120))
+    operator = StreamedOperator(A, (150, 120))  # a sparse file: 4 GB that use no disk space
+    problem = rr.Problem(operator, np.arange(1.0, m + 1, dtype="f4"), 3)
+    portfolio = rr.Portfolio()
+    candidates = list(portfolio.candidates(problem))
+    assert len(candidates) == names
+    assert candidates[0].name == ("median-TGD" if names == 1 else "Gauss–Newton")
+    assert (portfolio.rank_estimator_for(problem) is None) == (names == 1)
+
+
+def test_a_portfolio_without_solvers_raises() -> None:
+    with pytest.raises(ValueError, match="at least one solver"):
+        rr.Portfolio(())

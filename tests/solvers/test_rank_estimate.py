@@ -1,0 +1,171 @@
+"""A given rank that is too large: the result has the true rank, exactly or with noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import robustrank as rr
+from robustrank.backend import to_numpy
+from robustrank.metrics import evaluate, normalized_error
+from robustrank.operators import as_operator
+from robustrank.problem import Problem
+from robustrank.simulate import Planted, plant
+from robustrank.solvers import RankEstimator, Solver, drive
+
+N1, N2, RANK = 40, 32, 2
+
+
+def planted_with(noise: float, m: int = 420, seed: int = 0, **more: Any) -> Planted:
+    return plant(N1, N2, RANK, m, outliers=0.05, noise=noise, rng=seed, **more)
+
+
+def oracle_error(planted: Planted) -> float:
+    """The error of least squares on the true inliers, with the true rank."""
+    inliers = ~planted.outliers
+    solver = rr.GaussNewton(settling=rr.Settling(alpha_h=1e9))
+    result = rr.recover(planted.A[inliers], planted.y[inliers], RANK, solver=solver)
+    return normalized_error((result.left, result.right), (planted.left, planted.right))
+
+
+@pytest.mark.parametrize("given", [2, 3, 5, 12])
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_result_has_the_true_rank(given: int, noise: float) -> None:
+    planted = planted_with(noise)
+    if given == 12:  # more degrees of freedom than there are measurements
+        with pytest.warns(rr.UndersampledWarning):
+            result = rr.recover(planted.A, planted.y, given)
+    else:
+        result = rr.recover(planted.A, planted.y, given)
+    assert result.rank == RANK
+    error = evaluate(result, planted).error
+    if noise:
+        assert result.status is rr.Status.SETTLED
+        assert error < 1.02 * oracle_error(planted)
+    else:
+        assert result.status is rr.Status.RECOVERED
+        assert error < 1e-9
+    assert result.attempts[-1].rank == RANK
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_true_rank_in_both_precisions(dtype: str) -> None:
+    planted = plant(40, 30, 2, 700, outliers=0.05, rng=16)
+    result = rr.recover(planted.A.astype(dtype), planted.y.astype(dtype), 4)
+    assert result.status is rr.Status.RECOVERED
+    assert result.rank == 2
+    assert result.left.dtype == dtype
+    assert evaluate(result, planted).error < (1e-9 if dtype == "float64" else 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "sensing", "measured"), [("f4", 1e-20, 1e15), ("f8", 1e-20, 1e280)]
+)
+def test_true_rank_at_every_scale(dtype: str, sensing: float, measured: float) -> None:
+    planted = plant(20, 15, 2, 400, outliers=0.05, rng=17)
+    A, y = (planted.A * sensing).astype(dtype), (planted.y * measured).astype(dtype)
+    result = rr.recover(A, y, 4)
+    assert result.status is rr.Status.RECOVERED
+    assert result.rank == 2
+
+
+def test_rank_is_estimated_if_noise_may_explain_a_singular_value() -> None:
+    planted = plant(N1, N2, RANK, 420, outliers=0.05, noise=1.0, condition_number=3.0, rng=0)
+    solvers = []
+    result = rr.recover(
+        planted.A, planted.y, RANK, callback=lambda progress: solvers.append(progress.solver)
+    )
+    assert result.attempts[0].status is rr.Status.SETTLED
+    assert "rank estimate" in solvers
+    assert result.status is rr.Status.SETTLED
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_small_singular_values_are_kept(noise: float) -> None:
+    planted = planted_with(noise, condition_number=20.0)
+    result = rr.recover(planted.A, planted.y, RANK)
+    assert result.rank == RANK
+    assert result.converged
+    assert evaluate(result, planted).error < 0.005
+
+
+def test_sensing_entries_with_a_mean_do_not_lead_to_a_certified_result_of_too_low_rank() -> None:
+    """Message passing assumes centered entries; here it finds one singular value of two."""
+    rng = np.random.default_rng(45)
+    U, V = (np.linalg.qr(rng.standard_normal((n, 2)))[0] for n in (30, 24))
+    M = U * np.array([1.0, 0.3]) @ V.T
+    A = rng.standard_normal((440, 30, 24)) + 0.5
+    y = np.einsum("mij,ij->m", A, M)
+    y += 0.01 * y.std() * rng.standard_normal(440)
+    y[:44] = 100 * y.std() * rng.standard_normal(44)
+    result = rr.recover(A, y, 5)
+    lower = [attempt for attempt in result.attempts if attempt.rank == 1]
+    assert lower, "the estimated rank should be 1 in this example"
+    assert all(attempt.status is not rr.Status.SETTLED for attempt in lower)
+    assert result.rank > 1
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_estimated_rank_is_the_true_one(rank: int) -> None:
+    planted = plant(20, 16, rank, 400, outliers=0.1, noise=0.02, rng=rank)
+    problem = Problem(as_operator(planted.A), planted.y, 5)
+    estimator = RankEstimator()
+    (outcome,) = drive([problem], estimator.messages, np.random.default_rng(0))
+    assert estimator.rank(problem, outcome) == rank
+
+
+def test_pure_noise_has_no_estimated_rank() -> None:
+    rng = np.random.default_rng(3)
+    problem = Problem(as_operator(rng.standard_normal((150, 12, 9))), rng.standard_normal(150), 3)
+    estimator = RankEstimator()
+    (outcome,) = drive([problem], estimator.messages, rng)
+    assert estimator.rank(problem, outcome) is None
+
+
+def test_each_problem_of_a_batch_has_its_own_rank(xp: Any) -> None:
+    if "jax" in xp.__name__:
+        pytest.skip("JAX compiles every operation for every batch size")
+    ranks = [1, 3, 2, 1]
+    planted = [plant(16, 12, r, 260, outliers=0.05, noise=0.02, rng=r) for r in ranks]
+    data = [(xp.asarray(one.A), xp.asarray(one.y)) for one in planted]
+    together = list(rr.recover_many(data, 4, batch=4))
+    assert [result.rank for result in together] == ranks
+    for (A, y), result in zip(data, together, strict=True):
+        alone = rr.recover(A, y, 4)
+        assert result.status is alone.status
+        assert np.allclose(to_numpy(result.matrix), to_numpy(alone.matrix), atol=1e-6)
+
+
+def test_rank_estimator_is_not_a_solver() -> None:
+    estimator: Any = RankEstimator()
+    assert not isinstance(estimator, Solver)
+    planted = planted_with(0.0)
+    with pytest.raises(ValueError, match=r"RankEstimator.* is not known; expected one of 'auto'"):
+        rr.recover(planted.A, planted.y, 2, solver=estimator)
+
+
+def test_a_rank_of_one_is_not_estimated() -> None:
+    rng = np.random.default_rng(0)
+    solvers = set()
+    rr.recover(
+        rng.standard_normal((90, 12, 9)),
+        rng.standard_normal(90),
+        1,
+        callback=lambda progress: solvers.add(progress.solver),
+    )
+    assert "rank estimate" not in solvers
+
+
+def test_without_a_rank_estimator_the_given_rank_is_used() -> None:
+    planted = planted_with(0.05)
+    solvers = set()
+    rr.recover(
+        planted.A,
+        planted.y,
+        3,
+        solver=rr.Portfolio(rank_estimator=None),
+        callback=lambda progress: solvers.add(progress.solver),
+    )
+    assert "rank estimate" not in solvers

@@ -1,0 +1,142 @@
+"""Trying candidates in turn: limits, Ctrl-C, and which result is returned."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import robustrank as rr
+from robustrank.metrics import evaluate
+from robustrank.simulate import Planted, plant
+from robustrank.solvers.candidates import SOFT, STRICT
+
+
+@pytest.fixture(scope="module")
+def noisy() -> Planted:
+    return plant(40, 32, 2, 420, outliers=0.05, noise=0.05, rng=0)
+
+
+def press_ctrl_c() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_time_limit_and_callback_apply_to_every_candidate() -> None:
+    planted = plant(12, 10, 2, 100, rng=1)
+    y = np.random.default_rng(1).standard_normal(100)
+    solvers: list[str] = []
+
+    def stop_the_third(progress: rr.Progress) -> bool:
+        solvers.append(progress.solver)
+        return len(set(solvers)) == 3  # the first candidate, the rank estimate, the second one
+
+    result = rr.recover(planted.A, y, 2, callback=stop_the_third)
+    assert result.status is rr.Status.STOPPED
+    assert len(result.attempts) == 2
+    limited = rr.recover(planted.A, y, 2, time_limit=0.02)
+    assert limited.status is rr.Status.TIME_LIMIT
+    assert limited.seconds < 1
+
+
+def test_result_of_an_earlier_candidate_is_kept_at_the_time_limit() -> None:
+    planted = plant(30, 24, 2, 450, outliers=0.1, rng=5)
+    stopped_early = rr.GaussNewton(max_iterations=3)
+    endless = rr.MedianTGD(max_iterations=10**7, tolerance=0, step_size=1e-6)
+    solver = rr.Portfolio((stopped_early, endless), rank_estimator=None)
+    result = rr.recover(planted.A, planted.y, 2, solver=solver, time_limit=0.3)
+    assert result.status is rr.Status.TIME_LIMIT
+    assert len(result.attempts) == 2
+    assert result.solver == stopped_early.name
+
+
+def test_the_zero_matrix_is_not_preferred_to_a_result_without_evidence() -> None:
+    planted = plant(40, 32, 2, 170, outliers=0.1, noise=0.05, rng=0)
+
+    def interrupt_the_second(progress: rr.Progress) -> None:
+        if progress.solver == "message passing":
+            raise KeyboardInterrupt
+
+    second = rr.TwoStage(rr.MessagePassing(), rr.GaussNewton(), name="message passing")
+    solver = rr.Portfolio((STRICT, second), rank_estimator=None)
+    with pytest.raises(rr.Interrupted) as caught:
+        rr.recover(planted.A, planted.y, 2, solver=solver, callback=interrupt_the_second)
+    assert caught.value.recovery.solver == STRICT.name
+
+
+@pytest.mark.usefixtures("default_sigint")
+@pytest.mark.parametrize(
+    ("event", "status"),
+    [
+        ("callback", rr.Status.STOPPED),
+        ("Ctrl-C", rr.Status.INTERRUPTED),
+        ("time", rr.Status.TIME_LIMIT),
+    ],
+)
+def test_a_stopped_rank_estimate_keeps_the_result_so_far(
+    event: str, status: rr.Status, noisy: Planted
+) -> None:
+    def watch(progress: rr.Progress) -> bool:
+        estimating = progress.solver == "rank estimate" and progress.iteration >= 2
+        if estimating and event == "Ctrl-C":
+            press_ctrl_c()
+        if estimating and event == "time":
+            time.sleep(1.5)
+        return estimating and event == "callback"
+
+    limit = 1.5 if event == "time" else None
+    try:
+        result = rr.recover(noisy.A, noisy.y, 5, callback=watch, time_limit=limit)
+    except rr.Interrupted as interruption:
+        assert event == "Ctrl-C"
+        result = interruption.recovery
+    assert result.status is status
+    assert result.attempts[-1].status is status
+    assert result.solver == "Gauss–Newton"  # the result so far, not the rank estimate
+    assert evaluate(result, noisy).error < 0.1
+
+
+@pytest.mark.parametrize("event", ["callback", "time"])
+def test_a_stopped_rank_estimate_does_not_lose_a_settled_result(event: str) -> None:
+    planted = plant(40, 32, 2, 420, outliers=0.05, noise=1.0, condition_number=3.0, rng=0)
+    alone = rr.recover(planted.A, planted.y, 2, solver=rr.Portfolio((SOFT,), rank_estimator=None))
+    assert alone.status is rr.Status.SETTLED
+
+    def watch(progress: rr.Progress) -> bool:
+        if progress.solver == "rank estimate" and event == "time":
+            time.sleep(1.5)
+        return progress.solver == "rank estimate" and event == "callback"
+
+    limit = 1.5 if event == "time" else None
+    result = rr.recover(planted.A, planted.y, 2, callback=watch, time_limit=limit)
+    assert result.status is (rr.Status.STOPPED if event == "callback" else rr.Status.SETTLED)
+    assert np.array_equal(result.matrix, alone.matrix)
+
+
+@pytest.mark.usefixtures("default_sigint")
+def test_no_other_candidate_is_tried_after_an_interrupted_rank_estimate() -> None:
+    planted = [plant(16, 12, r, 260, outliers=0.05, noise=0.02, rng=r) for r in (1, 3)]
+    tried = []
+
+    class Recorded(rr.GaussNewton):
+        def start(self, problem: Any, rng: Any) -> Any:
+            tried.append(problem.rank)
+            return super().start(problem, rng)
+
+    class Interrupted(rr.MessagePassing):
+        def step(self, problem: Any, state: Any) -> Any:
+            after = super().step(problem, state)
+            if bool(np.any(after.moved == 0)):  # finished on one of the problems
+                press_ctrl_c()
+            return after
+
+    estimator = rr.RankEstimator(
+        Interrupted(near=1e-3, near_at_full_rank=0.25, patience=10, max_iterations=100)
+    )
+    solver = rr.Portfolio((Recorded(max_iterations=5), Recorded()), rank_estimator=estimator)
+    with pytest.raises(rr.Interrupted):
+        list(rr.recover_many([(p.A, p.y) for p in planted], 4, batch=2, solver=solver))
+    assert tried == [4]

@@ -1,0 +1,157 @@
+"""Two solvers in sequence: the hand-over, waiting in a batch, and the limits of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import robustrank as rr
+from robustrank.operators import as_operator
+from robustrank.problem import Problem
+from robustrank.simulate import plant
+from robustrank.solvers import (
+    GaussNewton,
+    MessagePassing,
+    RankSchedule,
+    Settling,
+    StagedState,
+    TwoStage,
+    message_passing_then_gauss_newton,
+)
+from robustrank.solvers.gauss_newton import Phase
+
+FIRST, SECOND = 0, 1
+
+
+def problem_of(m: int = 300, rank: int = 2, **given: Any) -> Problem:
+    planted = plant(30, 24, rank, m, **given)
+    return Problem(as_operator(planted.A), planted.y, rank).normalized()
+
+
+def hand_over(problem: Problem, solver: TwoStage) -> tuple[StagedState, StagedState]:
+    """The last state of the first solver and the first state of the second."""
+    state = solver.start(problem, np.random.default_rng(0))
+    while state.stage == FIRST:
+        before, state = state, solver.step(problem, state)
+    return before, state
+
+
+def test_the_second_solver_starts_from_the_best_estimate_of_the_first() -> None:
+    problem = problem_of(outliers=0.45, outlier_model="impostor", rng=13)
+    solver = TwoStage(MessagePassing(patience=5), GaussNewton())
+    before, after = hand_over(problem, solver)
+    best = before.inner.best
+    assert best.iteration < before.inner.iteration  # the best is not the last
+    assert np.allclose(after.U, best.point.left * best.point.values)
+    assert np.allclose(after.V, best.point.right)
+    assert after.inner.width <= solver.second.weighting.width * best.error  # type: ignore[attr-defined]
+    assert after.inner.iteration == 0
+
+
+def test_after_the_hand_over_the_second_solver_steps() -> None:
+    problem = problem_of(outliers=0.1, rng=5)
+    solver = TwoStage(MessagePassing(), GaussNewton())
+    _, state = hand_over(problem, solver)
+    for _ in range(2):
+        expected = solver.second.step(problem, state.inner)
+        state = solver.step(problem, state)
+        assert state.stage == SECOND
+        assert np.array_equal(state.U, expected.U)
+        assert np.array_equal(state.change(), expected.change())
+        assert solver.cutoff(state) == solver.second.cutoff(expected)
+        assert solver.tangent(problem, state) is state.inner.tangent
+
+
+def test_an_estimate_of_zero_is_replaced_by_the_spectral_initialization() -> None:
+    """With 48 % flipped signs, no singular value rises above the noise."""
+    problem = problem_of(m=110, outliers=0.48, outlier_model="flip", rng=1)
+    before, after = hand_over(problem, TwoStage(MessagePassing(patience=3), GaussNewton()))
+    assert not np.any(before.inner.best.point.values)
+    assert float(np.abs(after.U).max()) > 0
+
+
+@pytest.mark.parametrize(
+    ("noise", "phase"), [(0.05, Phase.SETTLING), (1.0, Phase.SETTLING), (9.0, Phase.SEARCHING)]
+)
+def test_only_a_credible_estimate_is_settled_immediately(noise: float, phase: int) -> None:
+    problem = problem_of(m=450, outliers=0.1, noise=noise, rng=5)
+    second = GaussNewton(settling=Settling(immediately=True))
+    _, state = hand_over(problem, TwoStage(MessagePassing(near=0.1), second))
+    assert int(state.inner.phase) == phase
+
+
+def test_without_immediate_settling_the_second_solver_searches() -> None:
+    problem = problem_of(m=450, outliers=0.1, noise=0.05, rng=5)
+    _, state = hand_over(problem, TwoStage(MessagePassing(near=0.1), GaussNewton()))
+    assert int(state.inner.phase) == Phase.SEARCHING
+
+
+def test_in_a_batch_the_second_solver_starts_when_all_problems_are_ready() -> None:
+    problems = [problem_of(outliers=share, rng=2) for share in (0.0, 0.25)]
+    solver = TwoStage(MessagePassing(near=0.1), GaussNewton())
+    alone = [hand_over(problem, solver) for problem in problems]
+    waits = [int(before.inner.iteration) for before, _ in alone]
+    assert waits[0] < waits[1]
+    before, after = hand_over(Problem.batched(problems), solver)
+    assert before.inner.iteration == max(waits)
+    assert after.stage == SECOND
+    for k, (_, expected) in enumerate(alone):
+        matrix = after.U[k] @ after.V[k].T
+        assert np.allclose(matrix, expected.U @ expected.V.T, atol=1e-8)
+
+
+def test_a_problem_that_waits_for_its_batch_does_not_end_before_it_is_solved() -> None:
+    planted = [plant(30, 24, 2, 300, outliers=share, rng=2) for share in (0.0, 0.25)]
+    solver = TwoStage(MessagePassing(near=0.1), GaussNewton())
+    results = list(rr.recover_many([(p.A, p.y) for p in planted], 2, solver=solver, batch=2))
+    assert [result.status for result in results] == [rr.Status.RECOVERED] * 2
+
+
+def test_exhausted_when_the_second_solver_has_had_its_iterations() -> None:
+    rng = np.random.default_rng(0)
+    problem = Problem(as_operator(rng.standard_normal((160, 12, 9))), rng.standard_normal(160), 2)
+    solver = TwoStage(MessagePassing(patience=3), GaussNewton(max_iterations=4, tolerance=0))
+    before, state = hand_over(problem, solver)
+    assert not solver.is_exhausted(before)
+    for _ in range(4):
+        assert not solver.is_exhausted(state)
+        state = solver.step(problem, state)
+    assert solver.is_exhausted(state)
+    result = rr.recover(problem.operator, problem.y, 2, solver=solver)
+    assert result.iterations == before.inner.iteration + 1 + 4
+    assert result.status is not rr.Status.RECOVERED
+
+
+def test_max_iterations_limits_both_solvers_together() -> None:
+    planted = plant(30, 24, 2, 300, outliers=0.1, rng=5)
+    solver = TwoStage(MessagePassing(), GaussNewton(), max_iterations=3)
+    result = rr.recover(planted.A, planted.y, 2, solver=solver)
+    assert result.iterations == 3
+    assert result.status is rr.Status.ITERATION_LIMIT
+
+
+def test_extra_columns_do_not_apply_to_an_estimate_of_zero() -> None:
+    """Message passing finds nothing; the second solver starts with the rank of the problem."""
+    rng = np.random.default_rng(0)
+    second = GaussNewton(rank_schedule=RankSchedule(extra=3), max_iterations=3)
+    solver = TwoStage(MessagePassing(max_iterations=1), second, max_iterations=4)
+    data = [(rng.standard_normal((60, 20, 15)), rng.standard_normal(60)) for _ in range(3)]
+    with pytest.warns(rr.UndersampledWarning):
+        results = list(rr.recover_many(data, 2, solver=solver, batch=3))
+    assert [result.rank for result in results] == [2, 2, 2]
+
+
+def test_message_passing_by_name_is_followed_by_gauss_newton() -> None:
+    solver = message_passing_then_gauss_newton()
+    assert solver == TwoStage(MessagePassing(), GaussNewton(), name="message passing")
+    planted = plant(30, 24, 2, 300, outliers=0.1, rng=5)
+    by_name = rr.recover(planted.A, planted.y, 2, solver="message-passing")
+    assert by_name.solver == "message passing"
+    assert np.array_equal(by_name.matrix, rr.recover(planted.A, planted.y, 2, solver=solver).matrix)
+
+
+def test_invalid_parameters_raise() -> None:
+    with pytest.raises(ValueError, match="max_iterations=0; expected at least 1"):
+        TwoStage(MessagePassing(), GaussNewton(), max_iterations=0)
