@@ -85,7 +85,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recovery = replace(recovery, left=left * (1 + 1e-9), right=right)
     vanilla = replace(vanilla, left=left * 30, right=right)
     path = tmp_path_factory.mktemp("page") / "report.html"
-    write_report(path, recovery, truth=truth, beside=[vanilla], title="A" * 80)
+    write_report(path, recovery, truth=truth, compare_with=[vanilla], title="A" * 80)
     return path
 
 

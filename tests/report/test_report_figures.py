@@ -82,7 +82,7 @@ def test_unusual_histories_are_drawn() -> None:
 
     unusual = [history(), history(0.0), history(1.0), history(1.0, np.inf), history(np.nan, 1e200)]
     recoveries = [replace(RECOVERY, history=h, iterations=10**i) for i, h in enumerate(unusual)]
-    read = Reader(render_report(recoveries[0], beside=recoveries[1:] * 2))
+    read = Reader(render_report(recoveries[0], compare_with=recoveries[1:] * 2))
     for end in ("no value", "0", "1", "∞", "10²⁰⁰"):
         assert f"ends at {end}" in read.text.replace("1.0\xa0×\xa0", "")
 

@@ -75,7 +75,7 @@ def test_settled_page_leads_with_the_fit_within_the_noise() -> None:
     assert found is not None
     assert Reader(found[1]).text == (
         "750 of 900 measurements fit within the noise, σ ≈ 1.23\xa0×\xa010⁻⁵ "
-        "(2.0% of a typical measurement)."
+        "(2 % of a typical measurement)."
     )
     assert tile(page, "Inliers") == ("750", "83.3% of 900 measurements")
     assert "exact" not in Reader(page).text.replace("If they are exact, do not trust", "").lower()
@@ -108,7 +108,9 @@ def test_underdetermined_is_shown_as_a_failure() -> None:
     assert 'class="verdict bad"' in page
     assert '<h2 id="verdict">Failed: underdetermined</h2>' in page
     assert "Unfinished" not in page
-    compared = render_report(RECOVERY, beside=[replace(RECOVERY, status=Status.UNDERDETERMINED)])
+    compared = render_report(
+        RECOVERY, compare_with=[replace(RECOVERY, status=Status.UNDERDETERMINED)]
+    )
     assert "✗ Failed: underdetermined" in compared
 
 
@@ -184,13 +186,15 @@ def test_every_power_of_ten_is_protected_from_line_breaks() -> None:
 
 def test_page_is_the_same_bytes_for_any_matplotlib_style() -> None:
     with matplotlib.rc_context({"font.size": 30.0, "axes.facecolor": "red", "svg.hashsalt": "x"}):
-        assert render_report(RECOVERY, truth=PLANTED, beside=[VANILLA]) == FULL
+        assert render_report(RECOVERY, truth=PLANTED, compare_with=[VANILLA]) == FULL
         assert matplotlib.rcParams["font.size"] == 30.0
 
 
 def test_malicious_names_are_escaped() -> None:
     rude = replace(RECOVERY, solver='<script>alert("$x$")</script>')
-    page = render_report(rude, beside=[rude], title="<script>alert(1)</script> & $title {{ x }}")
+    page = render_report(
+        rude, compare_with=[rude], title="<script>alert(1)</script> & $title {{ x }}"
+    )
     assert "<script" not in page
     assert page.count("&lt;script&gt;alert(1)&lt;/script&gt; &amp; $title {{ x }}") == 2
     assert 'alert("$x$")</script>' in Reader(page).text
@@ -235,14 +239,14 @@ def test_truth_or_result_of_another_problem_raises() -> None:
     other = rr.simulate.plant(20, 14, 2, 400, rng=1)
     with pytest.raises(ValueError, match=r"truth has 400 .* 20 × 14 .* has 400 .* 20 × 15 "):
         render_report(RECOVERY, truth=other)
-    with pytest.raises(ValueError, match=r"beside\[1\] has 3 measurements"):
-        render_report(RECOVERY, beside=[VANILLA, with_residual(np.ones(3))])
+    with pytest.raises(ValueError, match=r"compare_with\[1\] has 3 measurements"):
+        render_report(RECOVERY, compare_with=[VANILLA, with_residual(np.ones(3))])
 
 
 def test_writing_replaces_the_file_with_the_rendered_page(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text("old")
-    write_report(path, RECOVERY, truth=PLANTED, beside=[VANILLA])
+    write_report(path, RECOVERY, truth=PLANTED, compare_with=[VANILLA])
     assert path.read_bytes() == FULL.encode()
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
 

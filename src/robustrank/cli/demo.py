@@ -56,7 +56,7 @@ def demo(
     naive = _solve(planted, VanillaGD(max_iterations=paper.iterations), "gradient descent")
     console.print(_table(planted, [robust, paper, naive]))
     title = "robustrank demo: a planted problem"
-    write_report(report, robust, truth=planted, beside=[paper, naive], title=title)
+    write_report(report, robust, truth=planted, compare_with=[paper, naive], title=title)
     console.print(f"{robust.status}\nReport: {report}", highlight=False, soft_wrap=True)
     return 0 if robust.converged else 1
 

@@ -16,7 +16,7 @@ def render_report(
     recovery: Recovery,
     *,
     truth: Truth | None = None,
-    beside: Sequence[Recovery] = (),
+    compare_with: Sequence[Recovery] = (),
     title: str | None = None,
 ) -> str:
     """The page as one HTML string that needs no network, no scripts and no other files.
@@ -27,7 +27,7 @@ def render_report(
         The result that the page is about.
     truth
         The ground truth, if it is known; the page then shows the error of the recovery.
-    beside
+    compare_with
         Results of other solvers for the same problem, to compare with.
     title
         The heading; by default it describes the matrix.
@@ -37,12 +37,12 @@ def render_report(
     ImportError
         If matplotlib or Jinja2 is not installed.
     ValueError
-        If ``truth`` or one of ``beside`` belongs to a problem of another size.
+        If ``truth`` or one of ``compare_with`` belongs to a problem of another size.
     """
     require_report_libraries()
     from robustrank.report.page import assemble
 
-    return assemble(recovery, truth, tuple(beside), title)
+    return assemble(recovery, truth, tuple(compare_with), title)
 
 
 def require_report_libraries() -> None:
@@ -61,10 +61,10 @@ def write_report(
     recovery: Recovery,
     *,
     truth: Truth | None = None,
-    beside: Sequence[Recovery] = (),
+    compare_with: Sequence[Recovery] = (),
     title: str | None = None,
 ) -> None:
     """Write the page of ``render_report`` to a file, atomically."""
-    page = render_report(recovery, truth=truth, beside=beside, title=title)
+    page = render_report(recovery, truth=truth, compare_with=compare_with, title=title)
     with atomic_writer(path) as stream:
         stream.write(page.encode())

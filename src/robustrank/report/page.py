@@ -23,10 +23,10 @@ from robustrank.result import Recovery
 
 
 def assemble(
-    recovery: Recovery, truth: Truth | None, beside: Sequence[Recovery], title: str | None
+    recovery: Recovery, truth: Truth | None, compare_with: Sequence[Recovery], title: str | None
 ) -> str:
     """The whole page as one string."""
-    check_same_problem(recovery, truth, beside)
+    check_same_problem(recovery, truth, compare_with)
     rows, columns = recovery.shape
     matrix = f"A {rows} × {columns} matrix of rank {recovery.rank}"
     origin = f"from {recovery.certificate.measurements:,} measurements (solver: {recovery.solver})"
@@ -42,8 +42,8 @@ def assemble(
         fit=fit_tiles(recovery),
         accuracy=None if truth is None else accuracy_tiles(evaluate(recovery, truth)),
         cost=cost_tiles(recovery),
-        comparison=comparison([recovery, *beside], truth) if beside else None,
-        curves=[convergence([recovery, *beside]), residuals(recovery)],
+        comparison=comparison([recovery, *compare_with], truth) if compare_with else None,
+        curves=[convergence([recovery, *compare_with]), residuals(recovery)],
         images=matrices(recovery, truth),
         spectrum=spectrum(recovery, truth),
         worst=largest_residuals(recovery, truth),

@@ -8,11 +8,16 @@ from robustrank.metrics import Truth
 from robustrank.result import Recovery
 
 
-def check_same_problem(recovery: Recovery, truth: Truth | None, beside: Sequence[Recovery]) -> None:
+def check_same_problem(
+    recovery: Recovery, truth: Truth | None, compare_with: Sequence[Recovery]
+) -> None:
     """Raise if the truth or another result cannot belong to the problem of the recovery."""
     expected = _size(recovery)
     others = [("truth", truth)] if truth is not None else []
-    for name, other in [*others, *((f"beside[{i}]", other) for i, other in enumerate(beside))]:
+    for name, other in [
+        *others,
+        *((f"compare_with[{i}]", other) for i, other in enumerate(compare_with)),
+    ]:
         if _size(other) != expected:
             raise ValueError(
                 f"{name} has {_describe(_size(other))}, the recovery has {_describe(expected)}; "

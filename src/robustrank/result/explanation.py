@@ -44,5 +44,5 @@ def noise_sentence(certificate: Certificate) -> str:
     """How many measurements are fitted within the noise, and how large that is."""
     return (
         f"{certificate.inliers:,} of {certificate.measurements:,} measurements fit within the "
-        f"noise, σ ≈ {certificate.sigma:.3g} ({certificate.noise:.1%} of a typical measurement)"
+        f"noise, σ ≈ {certificate.sigma:.3g} ({100 * certificate.noise:.2g} % of a typical measurement)"
     )
