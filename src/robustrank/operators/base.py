@@ -95,13 +95,13 @@ class Operator(ABC):
         """
         generator = np.random.default_rng(rng)
         n1, n2 = self.matrix_shape
-        # E <A_i, u vᵀ>² = ‖A_i‖² for standard normal u and v; several columns reduce the spread.
-        columns = min(8, n1, n2)
-        squares = [
-            self.measure(*(draw(self, generator, n, columns) for n in (n1, n2))) ** 2
-            for _ in range(probes)
-        ]
-        return namespace(squares[0]).sqrt(sum(squares) / (probes * columns))
+        columns = min(8, n1, n2)  # several columns reduce the spread
+        total: Array = 0.0
+        for _ in range(probes):
+            U, V = (draw(self, generator, n, columns) for n in (n1, n2))
+            # For Gaussian U and V, the mean of <A_i, U Vᵀ>² / ‖U Vᵀ‖² is ‖A_i‖² / (n1·n2).
+            total = total + self.measure(U, V) ** 2 * (n1 * n2 / _squared_norm(U, V))
+        return namespace(total).sqrt(total / probes)
 
     @property
     def gain(self) -> float:
@@ -123,6 +123,12 @@ def draw(operator: Operator, rng: np.random.Generator, *shape: int) -> Array:
     """Standard normal numbers in the operator's dtype, as an array of its library."""
     dtype = "float32" if "32" in str(operator.dtype) else "float64"
     return operator.asarray(rng.standard_normal(shape).astype(dtype))
+
+
+def _squared_norm(U: Array, V: Array) -> float:
+    """‖U Vᵀ‖_F², from the two Gram matrices."""
+    xp = namespace(U)
+    return float(xp.sum((xp.matrix_transpose(U) @ U) * (xp.matrix_transpose(V) @ V)))
 
 
 def _no_columns(factor: Array, rows: int) -> Array:

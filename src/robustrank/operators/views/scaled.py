@@ -20,7 +20,7 @@ class ScaledOperator(DelegatingOperator):
 
     @property
     def gain(self) -> float:
-        return self.factor * self.inner.gain
+        return abs(self.factor) * self.inner.gain
 
     def measure(self, U: Array, V: Array) -> Array:
         return self.inner.measure(U * self.factor, V)
