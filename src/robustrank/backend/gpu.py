@@ -66,7 +66,12 @@ def move(array: Any, target: str) -> Array:
 
 
 def move_to_device_of(array: Any, other: Array) -> Array:
-    """An array of NumPy or of the other array's library, moved to the other array's device."""
+    """An array of NumPy or of the other array's library, moved to the other array's device.
+
+    A CuPy array in host memory is a NumPy array, so beside a NumPy array it becomes one.
+    """
+    if is_cupy_array(array) and is_numpy_array(other):
+        return to_device(array, "cpu")
     if not (is_numpy_array(array) or library(array) == library(other)):
         return array  # of a third library: Problem raises an error that explains it
     if is_torch_array(other):
@@ -77,6 +82,11 @@ def move_to_device_of(array: Any, other: Array) -> Array:
         import jax
 
         return jax.device_put(array, device(other))
+    if is_cupy_array(other):
+        import cupy
+
+        with other.device:
+            return cupy.asarray(array)
     return array
 
 
