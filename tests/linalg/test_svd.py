@@ -1,0 +1,55 @@
+"""Leading singular triplets of arrays: dense, by the Lanczos method, and of invalid matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from robustrank.backend import full_precision, like, to_numpy
+from robustrank.linalg import leading_svd
+
+
+def test_large_svd_agrees_with_the_dense_one() -> None:
+    rng = np.random.default_rng(0)
+    G = rng.standard_normal((700, 5)) @ rng.standard_normal((5, 650))
+    G += 0.01 * rng.standard_normal(G.shape)
+    left, values, right = leading_svd(G, 5, rng)
+    dense = np.linalg.svd(G, compute_uv=False)[:5]
+    assert np.allclose(values, dense, rtol=1e-10)
+    assert np.allclose(G @ right, left * values, atol=1e-8 * dense[0])
+    assert left.shape == (700, 5)
+    assert right.shape == (650, 5)
+
+
+def test_leading_triplets_of_a_sum(xp: Any, dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    G, U, V = (rng.standard_normal(s).astype(dtype) for s in ((8, 6), (8, 2), (6, 2)))
+    with full_precision(xp.asarray(G)):
+        triplets = leading_svd(xp.asarray(G), 3, rng, plus=(xp.asarray(U), xp.asarray(V)))
+    assert all(like(part) == like(xp.asarray(G)) for part in triplets)
+    left, values, right = (to_numpy(part) for part in triplets)
+    u, s, vt = np.linalg.svd(G + U @ V.T)
+    assert np.allclose(values, s[:3], rtol=1e-5)
+    best = (u[:, :3] * s[:3]) @ vt[:3]
+    assert np.allclose((left * values) @ right.T, best, atol=1e-4)
+
+
+def test_svd_of_a_batch_agrees_with_each_matrix(xp: Any) -> None:
+    rng = np.random.default_rng(2)
+    G = rng.standard_normal((3, 7, 5))
+    G[1, 0, 0] = math.nan
+    left, values, right = (to_numpy(part) for part in leading_svd(xp.asarray(G), 2, rng))
+    for k in (0, 2):
+        u, s, vt = np.linalg.svd(G[k])
+        assert np.allclose(values[k], s[:2])
+        assert np.allclose((left[k] * values[k]) @ right[k].T, (u[:, :2] * s[:2]) @ vt[:2])
+    assert np.isnan(values[1]).all()  # only of the matrix that is not finite
+
+
+def test_svd_of_a_non_finite_matrix_is_nan(xp: Any) -> None:
+    left, values, right = leading_svd(
+        xp.asarray([[1.0, math.inf], [0.0, 1.0]]), 1, np.random.default_rng(0)
+    )
+    assert all(bool(xp.all(xp.isnan(part))) for part in (left, values, right))

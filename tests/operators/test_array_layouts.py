@@ -1,0 +1,172 @@
+"""Operators of stored sensing data: every memory layout gives the same measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robustrank.operators import (
+    CountedOperator,
+    DenseOperator,
+    Operator,
+    StreamedOperator,
+    TransposedOperator,
+    as_operator,
+    check_operator,
+)
+
+M, N1, N2 = 37, 9, 7
+Array = np.ndarray[Any, Any]
+Layout = Callable[[Array, Path], Array]
+
+
+def on_disk(A: Array, folder: Path) -> Array:
+    np.save(folder / "A.npy", A)
+    return np.load(folder / "A.npy", mmap_mode="r")  # type: ignore[no-any-return]
+
+
+LAYOUTS: dict[str, tuple[Layout, type[Operator]]] = {
+    "C order": (lambda A, _: A, DenseOperator),
+    "every second row": (lambda A, _: np.repeat(A, 2, axis=0)[::2], DenseOperator),
+    "Fortran order": (lambda A, _: np.asfortranarray(A), TransposedOperator),
+    "MATLAB's n1 × n2 × m": (
+        lambda A, _: np.moveaxis(np.asfortranarray(np.moveaxis(A, 0, 2)), 2, 0),
+        TransposedOperator,
+    ),
+    "swapped axes": (
+        lambda A, _: np.ascontiguousarray(A.swapaxes(1, 2)).swapaxes(1, 2),
+        TransposedOperator,
+    ),
+    "every second column": (lambda A, _: np.repeat(A, 2, axis=2)[:, :, ::2], StreamedOperator),
+    "reversed rows": (lambda A, _: A[::-1].copy()[::-1], StreamedOperator),
+    "foreign byte order": (lambda A, _: A.astype(A.dtype.newbyteorder()), StreamedOperator),
+    "memory-mapped": (on_disk, StreamedOperator),
+    "memory-mapped, Fortran order": (
+        lambda A, folder: on_disk(np.asfortranarray(A), folder),
+        TransposedOperator,
+    ),
+    "memory-mapped slice": (
+        lambda A, f: on_disk(np.repeat(A, 2, axis=0), f)[::2],
+        StreamedOperator,
+    ),
+}
+
+
+@pytest.fixture
+def sensing(dtype: str) -> Array:
+    return np.random.default_rng(5).standard_normal((M, N1, N2)).astype(dtype)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layout_fulfills_the_contract(layout: str, sensing: Array, tmp_path: Path) -> None:
+    arrange, kind = LAYOUTS[layout]
+    operator = as_operator(arrange(sensing, tmp_path))
+    assert type(operator) is kind
+    assert operator.shape == (M, (N1, N2))
+    assert (operator.measurements, operator.matrix_shape) == (M, (N1, N2))
+    assert operator.dtype == sensing.dtype
+    assert operator.in_memory is not layout.startswith("memory-mapped")
+    check = check_operator(operator)
+    assert check.passed, check
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_products_agree_with_their_definition(layout: str, sensing: Array, tmp_path: Path) -> None:
+    operator = as_operator(LAYOUTS[layout][0](sensing, tmp_path))
+    rng = np.random.default_rng(6)
+    U, V = rng.standard_normal((N1, 3)), rng.standard_normal((N2, 3))
+    w = rng.standard_normal(M)
+    exact = sensing.astype(float)
+    G = np.einsum("i,ijk->jk", w, exact)
+    tolerance = 1e-12 if sensing.dtype == np.float64 else 2e-5
+    assert np.allclose(
+        operator.measure(U, V), np.einsum("ijk,jk->i", exact, U @ V.T), atol=tolerance
+    )
+    GV, GtU = operator.backproject(w, U, V)
+    assert np.allclose(GV, G @ V, atol=tolerance)
+    assert np.allclose(GtU, G.T @ U, atol=tolerance)
+    values = operator.leading_svd(w, 2, rng)[1]
+    assert np.allclose(values, np.linalg.svd(G, compute_uv=False)[:2], rtol=tolerance)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_zero_weights_select_a_subset(layout: str, sensing: Array, tmp_path: Path) -> None:
+    operator = as_operator(LAYOUTS[layout][0](sensing, tmp_path))
+    rng = np.random.default_rng(7)
+    kept = rng.random(M) < 0.5
+    subset = as_operator(sensing[kept])
+    U, V = (rng.standard_normal((n, 2)).astype(sensing.dtype) for n in (N1, N2))
+    w = rng.standard_normal(M).astype(sensing.dtype)
+    selected = np.where(kept, w, 0)
+    rtol = 1e-12 if sensing.dtype == np.float64 else 1e-4
+    assert np.allclose(operator.measure(U, V)[kept], subset.measure(U, V), rtol=rtol, atol=rtol)
+    for whole, part in zip(
+        operator.backproject(selected, U, V), subset.backproject(w[kept], U, V), strict=True
+    ):
+        assert np.allclose(whole, part, rtol=rtol, atol=rtol)
+    assert np.allclose(
+        operator.leading_svd(selected, 2, rng)[1], subset.leading_svd(w[kept], 2, rng)[1], rtol=rtol
+    )
+    assert np.allclose(
+        operator.tangent(U, V).adjoint(selected),
+        subset.tangent(U, V).adjoint(w[kept]),
+        rtol=rtol,
+        atol=rtol,
+    )
+
+
+def test_flat_rows_with_a_shape_give_the_same_operator(sensing: Array) -> None:
+    flat = as_operator(sensing.reshape(M, N1 * N2), (N1, N2))
+    U, V = np.ones((N1, 1)), np.ones((N2, 1))
+    assert np.array_equal(flat.measure(U, V), as_operator(sensing).measure(U, V))
+
+
+@pytest.mark.parametrize("layout", ["C order", "Fortran order", "MATLAB's n1 × n2 × m"])
+def test_array_in_memory_is_not_copied(layout: str, sensing: Array, tmp_path: Path) -> None:
+    A = LAYOUTS[layout][0](sensing, tmp_path)
+    operator = as_operator(A)
+    inner = operator.inner if isinstance(operator, TransposedOperator) else operator
+    assert isinstance(inner, DenseOperator)
+    assert np.shares_memory(inner.flat, A)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_counted_passes_are_reads_of_the_whole_data(
+    layout: str, sensing: Array, tmp_path: Path
+) -> None:
+    operator = as_operator(LAYOUTS[layout][0](sensing, tmp_path))
+    counted = CountedOperator(operator)
+    U, V = np.ones((N1, 1)), np.ones((N2, 1))
+    counted.backproject(counted.measure(U, V), U, V)
+    assert counted.counter.passes == 2
+    counted.tangent(U, V)
+    # Without compiled kernels, an array in memory is read once for each factor.
+    in_blocks = StreamedOperator in (type(operator), type(getattr(operator, "inner", None)))
+    assert counted.counter.passes == (3 if in_blocks else 4)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_gain_is_the_root_mean_square_entry(layout: str, sensing: Array, tmp_path: Path) -> None:
+    operator = as_operator(LAYOUTS[layout][0](3 * sensing, tmp_path))
+    assert operator.gain == pytest.approx(3.0, rel=0.05)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("layout", ["C order", "Fortran order", "memory-mapped"])
+def test_error_for_non_finite_sensing_data_names_the_row(
+    bad: float, layout: str, sensing: Array, tmp_path: Path
+) -> None:
+    sensing[17, 4, 3] = bad
+    with pytest.raises(ValueError, match="first in row 17"):
+        as_operator(LAYOUTS[layout][0](sensing, tmp_path))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_repr_shows_shape_and_dtype(layout: str, sensing: Array, tmp_path: Path) -> None:
+    operator = as_operator(LAYOUTS[layout][0](sensing, tmp_path))
+    shape = "7 × 9" if isinstance(operator, TransposedOperator) else "9 × 7"
+    assert f"37 measurements of a {shape} matrix, {sensing.dtype.name})" in repr(operator)

@@ -1,0 +1,128 @@
+"""Tangent maps: stored, unstored, scaled and transposed ones are the same linear map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robustrank.backend import full_precision, like, to_numpy
+from robustrank.linalg import TangentMap, as_vector, from_vector
+from robustrank.operators import (
+    CountedOperator,
+    Operator,
+    ScaledOperator,
+    StoredTangent,
+    TransposedOperator,
+    UnstoredTangent,
+    as_operator,
+)
+from robustrank.operators.tangent import ScaledTangent, TransposedTangent
+
+M, N1, N2, R = 40, 6, 5, 2
+Array = Any
+Maker = Callable[[Array, Array, Array], TangentMap]
+
+
+def transposed(A: Array) -> Operator:
+    """The operator of A, stored as its transpose."""
+    return TransposedOperator(as_operator(A.mT))
+
+
+# Maps that are all equal to the tangent map of the sensing data A at (U, V).
+MAPS: dict[str, Maker] = {
+    "stored": lambda A, U, V: as_operator(A).tangent(U, V),
+    "unstored": lambda A, U, V: UnstoredTangent(as_operator(A), U, V),
+    "scaled": lambda A, U, V: ScaledOperator(as_operator(2 * A), 0.5).tangent(U, V),
+    "transposed": lambda A, U, V: transposed(A).tangent(U, V),
+    "scaled unstored": lambda A, U, V: ScaledTangent(
+        UnstoredTangent(as_operator(2 * A), U, V), 0.5
+    ),
+    "transposed unstored": lambda A, U, V: TransposedTangent(
+        UnstoredTangent(as_operator(A.mT), V, U)
+    ),
+    "scaled transposed": lambda A, U, V: ScaledOperator(transposed(2 * A), 0.5).tangent(U, V),
+    "counted": lambda A, U, V: CountedOperator(as_operator(A)).tangent(U, V),
+}
+STORED = {"stored", "scaled", "counted"}
+
+
+def arrays(dtype: str) -> dict[str, np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(3)
+    shapes = {"A": (M, N1, N2), "U": (N1, R), "V": (N2, R), "W": (N1 + N2, R), "w": (M,)}
+    return {name: rng.standard_normal(shape).astype(dtype) for name, shape in shapes.items()}
+
+
+def jacobian(A: Array, U: Array, V: Array) -> np.ndarray[Any, Any]:
+    """The map as an (m, r (n1 + n2)) matrix that acts on ``as_vector(W)``, in float64."""
+    A, U, V = (part.astype(float) for part in (A, U, V))
+    rows = np.concatenate([A @ V, A.mT @ U], axis=1)  # (m, n1 + n2, r)
+    return rows.mT.reshape(M, -1)
+
+
+@pytest.mark.parametrize("kind", MAPS)
+def test_tangent_map_agrees_with_its_definition(xp: Any, dtype: str, kind: str) -> None:
+    host = arrays(dtype)
+    J = jacobian(host["A"], host["U"], host["V"])
+    A, U, V, W, w = (xp.asarray(part) for part in host.values())
+    rtol = {"float32": 2e-5, "float64": 1e-12}[dtype]
+
+    def check(found: Array, expected: np.ndarray[Any, Any]) -> None:
+        assert like(found) == like(A)
+        size = np.linalg.norm(expected)
+        assert np.linalg.norm(to_numpy(found).astype(float) - expected) < rtol * size
+
+    along = J @ host["W"].astype(float).T.ravel()
+    with full_precision(A):
+        tangent = MAPS[kind](A, U, V)
+        check(tangent.apply(W), along)
+        check(as_vector(tangent.adjoint(w)), J.T @ host["w"])
+        check(as_vector(tangent.gram(w, W)), J.T @ (host["w"] * along))
+        matrix = tangent.normal_matrix(w)
+    assert (matrix is not None) == (kind in STORED)
+    if matrix is not None:
+        check(matrix, J.T @ (host["w"][:, None] * J))
+    assert np.array_equal(to_numpy(tangent.U), host["U"])
+    assert np.array_equal(to_numpy(tangent.V), host["V"])
+
+
+@pytest.mark.parametrize("kind", MAPS)
+def test_tangent_map_implements_the_protocol(kind: str) -> None:
+    members = {name for name in vars(TangentMap) if not name.startswith("_")}
+    assert members == {"U", "V", "apply", "adjoint", "gram", "normal_matrix"}
+    host = arrays("float64")
+    tangent = MAPS[kind](host["A"], host["U"], host["V"])
+    assert all(hasattr(tangent, name) for name in members)
+
+
+def test_normal_matrix_is_accumulated_over_all_blocks() -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.standard_normal((1100, 1, 4))  # blocks of 512 rows and a remainder
+    tangent = StoredTangent(rows, np.ones((2, 1)), np.ones((2, 1)))
+    w = rng.uniform(0, 1, 1100)
+    flat = rows[:, 0]
+    assert np.allclose(tangent.normal_matrix(w), flat.T @ (w[:, None] * flat))
+
+
+def test_stored_map_accepts_a_leading_axis_of_problems(xp: Any) -> None:
+    rng = np.random.default_rng(5)
+    rows, W, w = (rng.standard_normal(s) for s in ((3, 20, R, 11), (3, 11, R), (3, 20)))
+    tangent = StoredTangent(xp.asarray(rows), None, None)
+    found = [tangent.apply(xp.asarray(W)), tangent.adjoint(xp.asarray(w))]
+    gram = tangent.gram(xp.asarray(w), xp.asarray(W))
+    matrix = to_numpy(tangent.normal_matrix(xp.asarray(w)))
+    for k in range(3):
+        alone = StoredTangent(rows[k], None, None)
+        assert np.allclose(to_numpy(found[0])[k], alone.apply(W[k]))
+        assert np.allclose(to_numpy(found[1])[k], alone.adjoint(w[k]))
+        assert np.allclose(to_numpy(gram)[k], alone.gram(w[k], W[k]))
+        assert np.allclose(matrix[k], alone.normal_matrix(w[k]))
+
+
+def test_vector_of_a_matrix_is_column_after_column(xp: Any) -> None:
+    W = np.arange(6.0).reshape(3, 2)
+    vector = as_vector(xp.asarray(W))
+    assert to_numpy(vector).tolist() == [0, 2, 4, 1, 3, 5]
+    assert np.array_equal(to_numpy(from_vector(vector, 2)), W)
