@@ -34,6 +34,7 @@ _THEME = {INK: "--ink", GRID: "--grid"} | {
     color: f"--series-{place}" for place, color in enumerate(SERIES, start=1)
 }
 
+_LEGEND_GAP = 0.576  # inches below the axes of an image
 _TITLE_WIDTH = 58  # in characters, above one pair of axes of an image
 
 _STYLE: dict[Any, Any] = {
@@ -110,7 +111,7 @@ def write_image(path: PathLike, sketches: Sequence[Sketch]) -> None:
                 axes.legend(
                     handles=marks,
                     loc="upper center",
-                    bbox_to_anchor=(0.5, -0.18),
+                    bbox_to_anchor=(0.5, -_LEGEND_GAP / sketch.size[1]),
                     ncols=1 + (len(marks) > 3),
                     frameon=False,
                     fontsize=8,
