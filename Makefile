@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: setup demo test test-gpu check format bench bench-solvers bench-certificates bench-gpu figures picture lock clean
+.PHONY: setup demo test test-gpu check format bench reproduce bench-gpu figures picture lock clean
 
 setup: $(READY)
 
@@ -60,12 +60,11 @@ bench: $(READY)
 	@mkdir -p out
 	@$(BIN)/python benchmarks/foundation.py --json out/bench.json
 
-# Hours with all solvers; resumable. See --trials, --solvers and --only.
-bench-solvers: $(READY)
-	@$(BIN)/python benchmarks/solvers.py
-
-bench-certificates: $(READY)
-	@$(BIN)/python benchmarks/certificates.py
+# The studies in experiments/ on small problems, with figures and a page. The studies at full size
+# take hours and can be interrupted: make reproduce FULL=1 FIG="fig1a solvers" DEVICE=cuda ONLY=default
+reproduce: $(READY)
+	@$(BIN)/python -m experiments $(or $(FIG),all) --report $(if $(FULL),,--quick) \
+	  $(if $(DEVICE),--device $(DEVICE)) $(if $(ONLY),--only $(ONLY))
 
 # On a machine with a CUDA device and a PyTorch that can use it.
 bench-gpu: $(READY)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import speed
 
 import robustrank as rr
 from robustrank.files import atomic_writer
@@ -28,6 +29,7 @@ from robustrank.operators import as_operator
 from robustrank.simulate import plant
 
 N1, N2, RANK, M = 150, 120, 5, 2400
+SPEED_TRIALS = 3
 OPTIONAL = ("matplotlib", "click", "rich", "torch", "jax", "cupy", "dask", "sklearn")
 
 
@@ -183,12 +185,17 @@ def main() -> None:
             f"{row.what:<58} {row.measured:>9.3g} {row.target:>8g} {row.unit:<3} {verdict}",
             flush=True,
         )
+    timings = []
+    for seed in range(speed.FIRST_SEED, speed.FIRST_SEED + SPEED_TRIALS):
+        timings.append(speed.measure(seed))
+        print(timings[-1], flush=True)
     machine = f"{platform.processor() or platform.machine()}, Python {platform.python_version()}"
     report = {
         "date": time.strftime("%Y-%m-%d"),
         "machine": machine,
         "robustrank": rr.__version__,
         "rows": [asdict(row) | {"met": row.met} for row in rows],
+        "speed": [asdict(timing) | {"ratio": timing.ratio} for timing in timings],
     }
     with atomic_writer(target) as stream:
         stream.write(json.dumps(report, indent=2).encode() + b"\n")

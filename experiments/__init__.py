@@ -1,25 +1,38 @@
-"""Monte-Carlo experiments: the paper's figures and beyond, resumable and reproducible."""
+"""Monte-Carlo studies: the paper's figures and more, resumable and reproducible."""
 
-from experiments.definition import DEFAULT, PAPER, VANILLA, Cell, Experiment, Method
-from experiments.registry import NAMES, experiment
+from experiments.definition import (
+    DEFAULT,
+    ORACLE,
+    PAPER,
+    VANILLA,
+    Cell,
+    Data,
+    Method,
+    Place,
+    Procedure,
+    Study,
+)
+from experiments.registry import NAMES, study
 from experiments.rows import Table, pack
-from experiments.runner import Standing, load, run, standing
-from experiments.trial import Place
+from experiments.runner import Completion, completion, load, run
 
 __all__ = [
     "DEFAULT",
     "NAMES",
+    "ORACLE",
     "PAPER",
     "VANILLA",
     "Cell",
-    "Experiment",
+    "Completion",
+    "Data",
     "Method",
     "Place",
-    "Standing",
+    "Procedure",
+    "Study",
     "Table",
-    "experiment",
+    "completion",
     "load",
     "pack",
     "run",
-    "standing",
+    "study",
 ]

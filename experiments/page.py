@@ -1,121 +1,113 @@
-"""The page about the paper's experiments: each claim, what was seen, and the figures."""
+"""The page about the studies: each claim, what was observed, and the figures."""
 
 from __future__ import annotations
 
 from collections import Counter
-from html import escape
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from experiments import Experiment, Table
-from experiments.claims import Claim, Tables, Verdict, claims
+from experiments.claims import Claim, Tables, Verdict, judge_claims
+from experiments.definition import Study
 from experiments.figures import sketches
 from experiments.registry import QUICK
-from experiments.runner import standing
-from experiments.statistics import rate
+from experiments.rows import Table
+from experiments.runner import completion
+from experiments.tables import has_success_rates, rate_table
 from robustrank.files import PathLike, atomic_writer
-from robustrank.report.blocks import figure_card, gpus, skeleton, verdict_card, versions
-
-
-def write_reproduction(path: PathLike, tables: Tables) -> None:
-    """Write the page of some experiments, under the names of their figures, to a file."""
-    page = render_reproduction(tables)
-    with atomic_writer(path) as stream:
-        stream.write(page.encode())
-
-
-def render_reproduction(tables: Tables) -> str:
-    """The page as HTML that needs nothing else."""
-    judged = claims(tables)
-    quick = any(experiment.name.endswith(QUICK) for experiment, _ in tables.values())
-    size = "small problems, for a first look" if quick else "150 × 120, the paper's settings"
-    return skeleton().substitute(
-        title="The paper's experiments, again",
-        subtitle=escape(f"Median-truncated gradient descent and the default solver: {size}"),
-        verdict=_summary(judged),
-        numbers="",
-        comparison=_table(judged),
-        figures="".join(_figures(experiment, table) for experiment, table in tables.values()),
-        footer=_footer(tables),
-    )
-
+from robustrank.report.canvas import Picture
+from robustrank.report.rendering import render, versions
 
 _TONES = {
     Verdict.REPRODUCED: "good",
     Verdict.IN_PART: "fair",
     Verdict.BEYOND: "good",
-    Verdict.TOLD: "quiet",
+    Verdict.REPORTED: "quiet",
     Verdict.NOT_REPRODUCED: "bad",
     Verdict.FALLS_SHORT: "bad",
     Verdict.MISSING: "fair",
 }
+_SIGNS = {"good": "✓", "fair": "!", "bad": "✗"}
 
 
-def _summary(judged: list[Claim]) -> str:
-    count = Counter(claim.verdict for claim in judged)
-    failed, short = count[Verdict.NOT_REPRODUCED], count[Verdict.FALLS_SHORT]
-    tone = "bad" if failed else "fair" if short + count[Verdict.MISSING] else "good"
-    sign = {"good": "✓", "fair": "!", "bad": "✗"}[tone]
-    word = (
-        f"The paper's claims: {count[Verdict.REPRODUCED]} reproduced, "
-        f"{count[Verdict.IN_PART]} in part, {failed} not"
-    )
-    rest = (
-        f"What is said of the default solver: {count[Verdict.BEYOND]} hold, {short} fall short. "
-        f"{count[Verdict.MISSING]} wait for trials that are not run yet."
-    )
-    return verdict_card(tone, sign, word, f"<p>{escape(rest)}</p>")
+@dataclass(frozen=True)
+class Summary:
+    """The conclusion at the top of the page."""
+
+    tone: str
+    sign: str
+    heading: str
+    text: str
 
 
-def _table(judged: list[Claim]) -> str:
-    rows = "".join(
-        f"<tr><th>{escape(claim.figure)}</th>"
-        f"<td>{escape(claim.statement)}<br><small>Asked: {escape(claim.asked)}.</small></td>"
-        f"<td>{escape(claim.seen)}</td>"
-        f'<td style="color:var(--{_TONES[claim.verdict]})">'
-        f"{escape(claim.verdict.value)}</td></tr>"
-        for claim in judged
-    )
-    head = "<tr><th>figure</th><th>claim</th><th>seen</th><th>verdict</th></tr>"
-    return (
-        '<section class="card"><h2>Claim by claim</h2>'
-        f'<table class="compare words"><thead>{head}</thead><tbody>{rows}</tbody></table></section>'
-    )
+@dataclass(frozen=True)
+class Section:
+    """The figures of one study, and its success rates if it has any."""
+
+    heading: str
+    pictures: list[Picture]
+    heads: list[str]
+    rates: list[list[str]]
 
 
-def _figures(experiment: Experiment, table: Table) -> str:
-    drawn = [figure_card(sketch.picture()) for sketch in sketches(experiment, table)]
-    if not drawn:
-        return ""
-    heading = f"{experiment.name}: {experiment.title} ({standing(experiment, table)})"
-    figures = gpus("two", drawn)
-    if not any(cell.noise for cell in experiment.cells):  # with noise nothing is exact
-        figures += _rates(experiment, table)
-    return f'<p class="label">{escape(heading)}</p>{figures}'
+def write_page(path: PathLike, tables: Tables) -> None:
+    """Write the page about some studies to a file, atomically."""
+    page = render_page(tables)
+    with atomic_writer(path) as stream:
+        stream.write(page.encode())
 
 
-def _rates(experiment: Experiment, table: Table) -> str:
-    """Every setting with its successes and their intervals, folded away."""
-    names = [method.name for method in experiment.methods]
-    head = "".join(f"<th>{escape(name)}</th>" for name in ("setting", *names))
-    lines = []
-    for cell in experiment.cells:
-        rates = (rate(table, cell, name) for name in names)
-        shown = "".join(f"<td>{escape(str(r)) if r.trials else '–'}</td>" for r in rates)
-        lines.append(f"<tr><th>{escape(cell.key)}</th>{shown}</tr>")
-    summary = f"{len(lines)} settings: trials recovered to 1e-6, with 95 % Wilson intervals"
-    return (
-        f'<details class="card"><summary>{summary}</summary>'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></details>"
+def render_page(tables: Tables) -> str:
+    """The page as one HTML string that needs no other files."""
+    claims = judge_claims(tables)
+    quick = any(study.name.endswith(QUICK) for study, _ in tables.values())
+    size = "small problems, for a first look" if quick else "the settings of the paper, 150 × 120"
+    return render(
+        "page.html",
+        folder=Path(__file__).parent / "templates",
+        title="The paper's experiments, repeated",
+        subtitle=f"Median-truncated gradient descent and the default solver: {size}",
+        summary=_summary(claims),
+        claims=[(claim, _TONES[claim.verdict]) for claim in claims],
+        sections=[_section(study, table) for study, table in tables.values() if table.rows],
+        footer=_footer(tables),
     )
 
 
-def _footer(tables: Tables) -> str:
+def _summary(claims: list[Claim]) -> Summary:
+    count = Counter(claim.verdict for claim in claims)
+    failed, short, missing = (
+        count[verdict] for verdict in (Verdict.NOT_REPRODUCED, Verdict.FALLS_SHORT, Verdict.MISSING)
+    )
+    tone = "bad" if failed else "fair" if short + missing else "good"
+    heading = (
+        f"Claims of the paper: {count[Verdict.REPRODUCED]} reproduced, "
+        f"{count[Verdict.IN_PART]} in part, {failed} not reproduced"
+    )
+    text = (
+        f"Claims about the default solver: {count[Verdict.BEYOND]} hold, {short} not. "
+        f"Not judged yet, because trials are missing: {missing}."
+    )
+    return Summary(tone, _SIGNS[tone], heading, text)
+
+
+def _section(study: Study[Any], table: Table) -> Section:
+    heads, rates = rate_table(study, table) if has_success_rates(study) else ([], [])
+    return Section(
+        f"{study.name}: {study.title} ({completion(study, table)})",
+        [sketch.picture() for sketch in sketches(study, table)],
+        heads,
+        rates,
+    )
+
+
+def _footer(tables: Tables) -> list[str]:
     places = Counter(row["place"] for _, table in tables.values() for row in table.rows)
     where = ", ".join(f"{place}: {count:,}" for place, count in places.items())
-    damaged = [damage for _, table in tables.values() for damage in table.damage]
-    lines = [
-        f"{sum(places.values()):,} trials, by where they were run ({where}).",
-        "The seed of a trial follows from its setting and its number alone; every row has it.",
-        *map(str, damaged),
+    damaged = [str(damage) for _, table in tables.values() for damage in table.damage]
+    return [
+        f"{sum(places.values()):,} trials, by array library and device ({where}).",
+        "The seed of each trial is in its row, and the same on every machine.",
+        *damaged,
         versions(),
     ]
-    return "".join(f"<p>{escape(line)}</p>" for line in lines)

@@ -1,4 +1,4 @@
-"""Results of trials on disk: one JSON line each, whole or not at all."""
+"""Results of trials on disk: one JSON line each, with a checksum."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ _CHECK = "crc"
 
 
 def key_of(row: Row) -> Key:
-    """What a row is the result of."""
+    """The setting, trial and method of a row."""
     return row["cell"], row["trial"], row["method"]
 
 
 def encode(row: Row) -> bytes:
-    """A row as a line, with a checksum of the rest as its last field."""
+    """A row as one line, with a checksum of the other fields as its last field."""
     return json.dumps({**row, _CHECK: _checksum(row)}, ensure_ascii=False).encode() + b"\n"
 
 
 def decode(line: bytes) -> Row:
-    """The row of a line; ValueError with the reason where it is damaged."""
+    """The row of a line; raises ValueError with the reason if the line is damaged."""
     if not line.endswith(b"\n"):
         raise ValueError("cut short")
     try:
         row = json.loads(line)
-    except (ValueError, RecursionError):  # JSON's and UTF-8's errors are such
+    except (ValueError, RecursionError):  # includes the errors of JSON and UTF-8
         raise ValueError("not JSON") from None
     if not isinstance(row, dict) or not {"cell", "trial", "method", _CHECK} <= row.keys():
         raise ValueError("not the result of a trial")
     if row.pop(_CHECK) != _checksum(row):
-        raise ValueError("changed since it was written: its checksum does not fit")
+        raise ValueError("changed after it was written: the checksum does not match")
     return row
 
 
@@ -60,19 +60,19 @@ class Damage:
     """A line that cannot be used."""
 
     path: Path
-    line: int  # counted from one
+    line: int  # starting at 1
     reason: str
     text: bytes
 
     def __str__(self) -> str:
-        return f"{self.path}, line {self.line}: {self.reason}; left out"
+        return f"{self.path}, line {self.line}: {self.reason}; ignored"
 
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of an experiment, each once, what could not be read, and how long trials took.
+    """The rows of a study, the lines that could not be read, and the seconds of each trial.
 
-    Times are no part of a row: the same trial gives the same row everywhere.
+    Seconds are not part of a row, so that the same trial gives the same row on every machine.
     """
 
     rows: list[Row]
@@ -80,7 +80,7 @@ class Table:
     seconds: dict[Key, float] = field(default_factory=dict)
 
     def of(self, cell: str, method: str) -> list[Row]:
-        """The trials of a setting and a method."""
+        """The rows of a setting, given by its key, and a method."""
         return self._index.get((cell, method), [])
 
     @cached_property
@@ -92,13 +92,13 @@ class Table:
 
 
 def files_of(folder: Path, name: str, kind: str = "jsonl") -> list[Path]:
-    """The files with rows of an experiment: its own, and any put beside it as NAME.*.jsonl[.gz]."""
+    """The files with rows of a study: NAME.jsonl[.gz] and NAME.*.jsonl[.gz]."""
     endings = (f".{kind}", f".*.{kind}", f".{kind}.gz", f".*.{kind}.gz")
     return sorted(path for ending in endings for path in folder.glob(glob.escape(name) + ending))
 
 
 def read(paths: Iterable[Path]) -> Table:
-    """The rows of some files together; of two for the same trial the first counts."""
+    """The rows of several files; if two have the same trial, the first is used."""
     rows: dict[Key, Row] = {}
     damage: list[Damage] = []
     for path in paths:
@@ -113,21 +113,21 @@ def read(paths: Iterable[Path]) -> Table:
                     else:
                         rows.setdefault(key_of(row), row)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            reason = f"the archive is damaged from here on ({error})"
+            reason = f"the archive is damaged from this line on ({error})"
             damage.append(Damage(path, number + 1, reason, b""))
     return Table(list(rows.values()), damage)
 
 
 class RowWriter:
-    """Adds rows to a file, each with a single write, so that a kill leaves at most half a line."""
+    """Appends rows to a file, each by one write: if the process is killed, one line is damaged."""
 
     def __init__(self, path: Path) -> None:
-        self._lock = _locked(path)
-        self.damage = _mend(path)
+        self._lock = _lock(path)
+        self.damage = _repair(path)
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
 
     def add(self, row: Row) -> None:
-        """Put a row on disk, where it stays if the power fails."""
+        """Append a row and wait until it is on disk."""
         line = encode(row)
         while line:
             line = line[os.write(self._file, line) :]
@@ -146,8 +146,8 @@ class RowWriter:
         os.close(self._lock)
 
 
-def _locked(path: Path) -> int:
-    """A hidden neighbour of the file that only one process can hold, until it ends."""
+def _lock(path: Path) -> int:
+    """Lock a hidden file next to the file, until the process ends or closes it."""
     lock = os.open(path.with_name(f".{path.name}.lock"), os.O_WRONLY | os.O_CREAT, 0o666)
     if fcntl is not None:
         try:
@@ -155,14 +155,14 @@ def _locked(path: Path) -> int:
         except OSError:
             os.close(lock)
             raise ValueError(
-                f"another run is writing {path}; wait for it, or write to another folder: files of "
-                "several can be put together later"
+                f"another process is writing {path}; wait until it is finished, or use another "
+                "folder (files of several runs can be combined later)"
             ) from None
     return lock
 
 
-def _mend(path: Path) -> list[Damage]:
-    """Take damaged lines out of a file, into a neighbour whose name ends in .rejected."""
+def _repair(path: Path) -> list[Damage]:
+    """Move damaged lines of a file to another one, whose name ends in .rejected."""
     if not path.exists():
         return []
     damage = read([path]).damage
@@ -178,7 +178,7 @@ def _mend(path: Path) -> list[Damage]:
 
 
 def pack(path: Path, rows: Iterable[Row]) -> None:
-    """Write rows as a compressed file, sorted, so that the same rows give the same bytes."""
+    """Write rows to a compressed file, sorted, so that equal rows give equal bytes."""
     lines = sorted(encode(row) for row in rows)
     with atomic_writer(path) as stream, gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed:
         packed.writelines(lines)

@@ -1,4 +1,4 @@
-"""Runs what is missing of an experiment, in parallel, and keeps every row at once."""
+"""Runs the missing trials of a study in parallel and stores every row immediately."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.definition import Cell, Experiment, Method
+from experiments.definition import Place, Study
 from experiments.rows import Damage, Key, Row, RowWriter, Table, files_of, key_of, read
-from experiments.trial import Place, Timed, goes_together, run_trials
+from experiments.trial import Job, Timed, runs_in_batches
 from robustrank.backend import check_count
 from robustrank.files import PathLike
 
@@ -27,29 +27,14 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL
 
 
 @dataclass(frozen=True)
-class Job:
-    """Some trials of one setting by one method."""
+class Completion:
+    """How many trials of a study are finished."""
 
-    cell: Cell
-    trials: tuple[int, ...]
-    method: Method
-    place: Place
-    traced: bool
-
-    def run(self) -> list[Timed]:
-        """The rows, and how long each took."""
-        return [*run_trials(self.cell, self.trials, self.method, self.place, self.traced)]
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How far an experiment is."""
-
-    done: int  # trials, of every method
+    done: int  # trials of all methods
     total: int
     cells_done: int
     cells: int
-    seconds_left: float  # at the rate of this run; NaN before the first trial
+    seconds_left: float  # at the speed of this run; NaN before the first trial
 
     def __str__(self) -> str:
         text = (
@@ -62,12 +47,12 @@ class Standing:
         return f"{text}, about {about} left"
 
 
-def load(experiment: Experiment, folder: PathLike) -> Table:
-    """The rows that belong to an experiment, of all its files in a folder."""
+def load(study: Study[Any], folder: PathLike) -> Table:
+    """The rows of a study, from all of its files in a folder."""
     folder = Path(folder)
-    table = read(files_of(folder, experiment.name))
-    times = read(files_of(folder, experiment.name, _TIMES)).rows
-    wanted = set(_keys(experiment))
+    table = read(files_of(folder, study.name))
+    times = read(files_of(folder, study.name, _TIMES)).rows
+    wanted = set(_keys(study))
     return Table(
         [row for row in table.rows if key_of(row) in wanted],
         table.damage,
@@ -75,45 +60,45 @@ def load(experiment: Experiment, folder: PathLike) -> Table:
     )
 
 
-def standing(experiment: Experiment, table: Table) -> Standing:
-    """How far an experiment is, going by its rows."""
+def completion(study: Study[Any], table: Table) -> Completion:
+    """How many trials of a study are in a table."""
     done = {key_of(row) for row in table.rows}
-    return _standing(_keys(experiment), done, math.nan)
+    return _completion(_keys(study), done, math.nan)
 
 
 def run(
-    experiment: Experiment,
+    study: Study[Any],
     folder: PathLike,
     *,
     place: Place | None = None,
     workers: int | None = None,
     seconds: float = math.inf,
-    progress: Callable[[Standing], None] | None = None,
-    report: Callable[[Damage], None] | None = None,
-) -> Standing:
-    """Run the trials that no file in ``folder`` has yet; stop early when ``seconds`` are over.
+    progress: Callable[[Completion], None] | None = None,
+    on_damage: Callable[[Damage], None] | None = None,
+) -> Completion:
+    """Run the trials that are not yet in the files of ``folder``; stop early after ``seconds``.
 
-    A kill at any moment loses what was being computed and nothing else. ``report`` is told of
-    lines that cannot be used; those of the file that is written to are taken out of it, and their
-    trials run again.
+    If the process is killed, only the trials that were running are lost. ``on_damage`` is called
+    for each line that cannot be used. Such lines are removed from the file that is written to, and
+    their trials are run again.
     """
     place = place or Place()
     workers = workers or (1 if place.device else os.cpu_count() or 1)
     check_count(workers=workers)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    table = load(experiment, folder)
+    table = load(study, folder)
     for damage in table.damage:
-        if report is not None:
-            report(damage)
+        if on_damage is not None:
+            on_damage(damage)
     done = {key_of(row) for row in table.rows}
-    began, before, keys = time.monotonic(), len(done), _keys(experiment)
-    jobs = [*_jobs(experiment, done, place)]
+    began, before, keys = time.monotonic(), len(done), _keys(study)
+    jobs = [*_jobs(study, done, place)]
     if not jobs:
-        return _standing(keys, done, math.nan)
+        return _completion(keys, done, math.nan)
     with (
-        RowWriter(folder / f"{experiment.name}.jsonl") as writer,
-        RowWriter(folder / f"{experiment.name}.{_TIMES}") as times,
+        RowWriter(folder / f"{study.name}.jsonl") as writer,
+        RowWriter(folder / f"{study.name}.{_TIMES}") as times,
         _results(jobs, workers) as results,
     ):
         for rows in results:
@@ -124,68 +109,69 @@ def run(
             spent = time.monotonic() - began
             if progress is not None:
                 each = spent / (len(done) - before)
-                progress(_standing(keys, done, each * (len(keys) - len(done))))
+                progress(_completion(keys, done, each * (len(keys) - len(done))))
             if spent > seconds:
                 break
-    return _standing(keys, done, math.nan)
+    return _completion(keys, done, math.nan)
 
 
 def _timing(row: Row, seconds: float) -> Row:
-    same = {name: row[name] for name in ("cell", "trial", "method", "place")}
-    return {**same, "seconds": round(seconds, 4)}
+    identity = {name: row[name] for name in ("cell", "trial", "method", "place")}
+    return {**identity, "seconds": round(seconds, 4)}
 
 
-def _keys(experiment: Experiment) -> list[Key]:
+def _keys(study: Study[Any]) -> list[Key]:
     return [
         (cell.key, trial, method.name)
-        for trial in range(experiment.trials)
-        for cell in experiment.cells
-        for method in experiment.methods
+        for trial in range(study.trials)
+        for cell in study.cells
+        for method in study.methods
+        if trial < study.trials_of(method)
     ]
 
 
-def _standing(keys: list[Key], done: set[Key], seconds_left: float) -> Standing:
+def _completion(keys: list[Key], done: set[Key], seconds_left: float) -> Completion:
     missing = [key for key in keys if key not in done]
     cells, open_cells = ({cell for cell, _, _ in some} for some in (keys, missing))
     finished = len(cells) - len(open_cells)
-    return Standing(len(keys) - len(missing), len(keys), finished, len(cells), seconds_left)
+    return Completion(len(keys) - len(missing), len(keys), finished, len(cells), seconds_left)
 
 
-def _jobs(experiment: Experiment, done: set[Key], place: Place) -> Iterator[Job]:
-    """What is missing, trial by trial, so that a run that is stopped has something of each.
+def _jobs(study: Study[Any], done: set[Key], place: Place) -> Iterator[Job]:
+    """The missing trials, ordered by trial number, so that a partial run has some of everything.
 
-    Where all trials of a setting go together, they do.
+    A batch has all trials of a setting.
     """
-    traced, together = experiment.traced, range(experiment.trials)
-    groups = {
-        method: [together] if goes_together(method, place, traced) else [(k,) for k in together]
-        for method in experiment.methods
-    }
-    for number in together:
-        for cell in experiment.cells:
-            for method, trials in groups.items():
-                wanted = trials[number] if number < len(trials) else ()
+    groups = {}
+    for method in study.methods:
+        trials = range(study.trials_of(method))
+        batched = runs_in_batches(method, place, study.procedure)
+        groups[method] = [tuple(trials)] if batched else [(trial,) for trial in trials]
+    for number in range(study.trials):
+        for cell in study.cells:
+            for method, trials_of in groups.items():
+                wanted = trials_of[number] if number < len(trials_of) else ()
                 missing = [t for t in wanted if (cell.key, t, method.name) not in done]
                 if missing:
-                    yield Job(cell, tuple(missing), method, place, traced)
+                    yield Job(cell, tuple(missing), method, place, study.procedure)
 
 
 @contextmanager
 def _results(jobs: list[Job], workers: int) -> Iterator[Iterator[list[Timed]]]:
-    """The rows of the jobs as they are finished; workers are ended when the block is left."""
+    """The rows of the jobs in the order in which they finish; stops the workers at the end."""
     if workers == 1 or len(jobs) < 2:
         yield (job.run() for job in jobs)
         return
     context = multiprocessing.get_context("spawn")
     others = multiprocessing.active_children()
-    with _one_thread_each():
-        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_obey_the_first)
+    with _one_thread_per_worker():
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_follow_parent)
         try:
-            yield _as_they_come(pool, iter(jobs), workers)
+            yield _as_completed(pool, iter(jobs), workers)
         except BrokenProcessPool as error:
             raise ChildProcessError(
-                "a worker was ended from outside, perhaps for want of memory; what was finished is "
-                "kept: run it again, with fewer workers"
+                "a worker process was killed, perhaps because memory ran out; finished trials are "
+                "saved. Run the same command again with fewer workers"
             ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -194,13 +180,13 @@ def _results(jobs: list[Job], workers: int) -> Iterator[Iterator[list[Timed]]]:
                     child.terminate()
 
 
-def _as_they_come(
+def _as_completed(
     pool: ProcessPoolExecutor, jobs: Iterator[Job], workers: int
 ) -> Iterator[list[Timed]]:
     waiting: set[Future[list[Timed]]] = set()
     for job in jobs:
         waiting.add(pool.submit(job.run))
-        if len(waiting) >= 2 * workers:  # no more than keeps them busy
+        if len(waiting) >= 2 * workers:  # enough to keep them busy
             finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             yield from (future.result() for future in finished)
     while waiting:
@@ -209,8 +195,8 @@ def _as_they_come(
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Workers that are started meanwhile use one thread: more would fight over the cores."""
+def _one_thread_per_worker() -> Iterator[None]:
+    """Make workers that start inside the block use one thread, so as not to share cores."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
@@ -223,14 +209,14 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _obey_the_first() -> None:
-    """Leave Ctrl-C, which reaches all, to the process that started the others; end with it."""
+def _follow_parent() -> None:
+    """Ignore Ctrl-C, which the parent process handles, and exit when the parent exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(
-        target=_end_with, args=(multiprocessing.parent_process(),), daemon=True
+        target=_exit_with, args=(multiprocessing.parent_process(),), daemon=True
     ).start()
 
 
-def _end_with(parent: Any) -> None:
+def _exit_with(parent: Any) -> None:
     parent.join()
     os._exit(1)

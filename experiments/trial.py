@@ -1,124 +1,145 @@
-"""One trial: plant, solve, evaluate, and write a row."""
+"""One trial: draw a problem, solve it, and turn the outcome into a row."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from experiments.definition import SUCCESS, Cell, Method
+from experiments.definition import SUCCESS, Method, Outcome, Place, Procedure, Setting
+from experiments.problems import draw, origin
 from experiments.rows import Row
-from robustrank.api.many import recover_many
-from robustrank.api.single import recover
+from robustrank.api import recover, recover_many
 from robustrank.backend import to_numpy
 from robustrank.metrics import evaluate, normalized_error
 from robustrank.problem import UndersampledWarning
-from robustrank.result import Recovery
 from robustrank.simulate import Planted
-from robustrank.solvers import MedianTGD, Portfolio, Progress, VanillaGD
+from robustrank.solvers import MedianTGD, Portfolio, Progress, Solver, VanillaGD
+
+Timed = tuple[Row, float]  # a row, and the seconds it took
+TracePoint = tuple[int, float, float]  # iteration, passes over the sensing data, error
+
+_TRACE_SPACING = 1.02  # between the iterations of two points of a trace
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where problems are planted and solved."""
+class Job:
+    """Some trials of one setting by one method."""
 
-    library: str = "numpy"
-    device: str | None = None
+    setting: Setting
+    trials: tuple[int, ...]
+    method: Method
+    place: Place
+    procedure: Procedure
 
-    def __str__(self) -> str:
-        return self.library if self.device is None else f"{self.library} {self.device}"
+    def run(self) -> list[Timed]:
+        """The rows, and the seconds each took."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndersampledWarning)  # expected at some settings
+            if runs_in_batches(self.method, self.place, self.procedure):
+                return [*self._run_batch()]
+            return [self._run_single(trial) for trial in self.trials]
+
+    def _run_batch(self) -> Iterator[Timed]:
+        truths: dict[int, Planted] = {}
+
+        def problems() -> Iterator[tuple[Any, Any]]:
+            for trial in self.trials:
+                planted = draw(self.setting, trial, self.method, self.place)
+                truths[trial] = replace(planted, A=None, y=None)  # release the large arrays
+                yield planted.A, planted.y
+
+        rank = self._rank(self.trials[0])
+        answers = recover_many(problems(), rank, solver=self.method.solver)
+        for trial, recovery in zip(self.trials, answers, strict=True):
+            planted = truths.pop(trial)
+            error = evaluate(recovery, planted).error
+            outcome = Outcome(self.setting, trial, self.method, planted, recovery, error)
+            yield _row(outcome, self.place), recovery.seconds
+
+    def _run_single(self, trial: int) -> Timed:
+        planted = draw(self.setting, trial, self.method, self.place)
+        watcher = _Watcher(planted, stop=self._stops_at_success())
+        recovery = recover(
+            planted.A,
+            planted.y,
+            self._rank(trial),
+            solver=self._solver(),
+            callback=watcher,
+        )
+        error = evaluate(recovery, planted).error
+        outcome = Outcome(self.setting, trial, self.method, planted, recovery, error)
+        row = _row(outcome, self.place)
+        if self.procedure.observe is not None:
+            row |= self.procedure.observe(outcome)
+        if self.procedure.traced:
+            row["trace"] = watcher.trace
+        return row, recovery.seconds - watcher.seconds
+
+    def _rank(self, trial: int) -> int:
+        return self.setting.rank_given(trial) + self.method.extra_rank
+
+    def _stops_at_success(self) -> bool:
+        # A portfolio must decide itself when it is finished.
+        single = not isinstance(self.method.solver, Portfolio)
+        return single and self.procedure.stop_at_success and not self.procedure.traced
+
+    def _solver(self) -> Solver[Any] | Portfolio:
+        solver = self.method.solver
+        if (
+            self.procedure.traced
+            and self.place.device
+            and isinstance(solver, (MedianTGD, VanillaGD))
+        ):
+            # While a CUDA graph is replayed, progress is checked ten times less often.
+            return replace(solver, check_every=1)
+        return solver
 
 
-Timed = tuple[Row, float]  # a row, and how many seconds it took
+def runs_in_batches(method: Method, place: Place, procedure: Procedure) -> bool:
+    """Whether the trials of a setting are solved as a batch, which is faster on a GPU."""
+    on_device = place.device is not None and isinstance(method.solver, Portfolio)
+    return on_device and not procedure.traced and procedure.observe is None
 
 
-def goes_together(method: Method, place: Place, traced: bool) -> bool:
-    """Whether the trials of a setting are faster together than one by one."""
-    return place.device is not None and isinstance(method.solver, Portfolio) and not traced
+class _Watcher:
+    """A callback that records the error, and stops at success if asked to."""
 
+    def __init__(self, planted: Planted, *, stop: bool) -> None:
+        self.trace: list[TracePoint] = []
+        self.seconds = 0.0  # spent here
+        self._truth = planted.left, planted.right
+        self._stop = stop
 
-def run_trials(
-    cell: Cell, trials: Sequence[int], method: Method, place: Place, traced: bool
-) -> Iterator[Timed]:
-    """The rows of some trials of a setting by one method; together, where that is faster."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndersampledWarning)  # it is part of what is asked
-        if goes_together(method, place, traced):
-            yield from _together(cell, trials, method, place)
-        else:
-            for trial in trials:
-                yield _alone(cell, trial, method, place, traced)
-
-
-def _plant(cell: Cell, trial: int, method: Method, place: Place) -> Planted:
-    where: dict[str, Any] = {"library": place.library, "device": place.device}
-    return cell.plant(trial, clean=method.clean, **where)
-
-
-def _together(cell: Cell, trials: Sequence[int], method: Method, place: Place) -> Iterator[Timed]:
-    truths: dict[int, Planted] = {}
-
-    def problems() -> Iterator[tuple[Any, Any]]:
-        for trial in trials:
-            planted = _plant(cell, trial, method, place)
-            truths[trial] = replace(planted, A=None, y=None)  # the truth alone is kept
-            yield planted.A, planted.y
-
-    rank = cell.rank + method.extra_rank
-    answers = recover_many(problems(), rank, solver=method.solver)
-    for trial, recovery in zip(trials, answers, strict=True):
-        error = evaluate(recovery, truths.pop(trial)).error
-        yield _row(cell, trial, method, place, recovery, error), recovery.seconds
-
-
-def _alone(cell: Cell, trial: int, method: Method, place: Place, traced: bool) -> Timed:
-    """One trial, the error watched from outside; once it is a success there is no more to learn."""
-    planted = _plant(cell, trial, method, place)
-    trace: list[tuple[int, float, float]] = []
-    watching = 0.0
-    # A portfolio is to say itself that it is done.
-    to_be_stopped = not (traced or isinstance(method.solver, Portfolio))
-
-    def watch(progress: Progress) -> bool:
-        nonlocal watching
+    def __call__(self, progress: Progress) -> bool:
         began = time.perf_counter()
         estimate = to_numpy(progress.left), to_numpy(progress.right)
-        error = normalized_error(estimate, (planted.left, planted.right))
-        if (
-            not trace
-            or progress.iteration >= 1.02 * trace[-1][0]
-            or progress.iteration < trace[-1][0]
-        ):
-            trace.append((progress.iteration, progress.check.passes, float(f"{error:.4g}")))
-        watching += time.perf_counter() - began
-        return error < SUCCESS and to_be_stopped
+        error = normalized_error(estimate, self._truth)
+        if self._is_new(progress.iteration):
+            self.trace.append((progress.iteration, progress.check.passes, float(f"{error:.4g}")))
+        self.seconds += time.perf_counter() - began
+        return self._stop and error < SUCCESS
 
-    solver = method.solver
-    if traced and place.device and isinstance(solver, (MedianTGD, VanillaGD)):
-        solver = replace(
-            solver, check_every=1
-        )  # capture_graph, it is looked at ten times less often
-    recovery = recover(
-        planted.A, planted.y, cell.rank + method.extra_rank, solver=solver, callback=watch
-    )
-    row = _row(cell, trial, method, place, recovery, evaluate(recovery, planted).error)
-    row = {**row, "trace": trace} if traced else row
-    return row, recovery.seconds - watching
+    def _is_new(self, iteration: int) -> bool:
+        """Whether an iteration is far enough from the last point, or belongs to a new attempt."""
+        if not self.trace:
+            return True
+        last = self.trace[-1][0]
+        return iteration >= _TRACE_SPACING * last or iteration < last
 
 
-def _row(
-    cell: Cell, trial: int, method: Method, place: Place, recovery: Recovery, error: float
-) -> Row:
+def _row(outcome: Outcome, place: Place) -> Row:
+    setting, recovery = outcome.setting, outcome.recovery
     return {
-        "cell": cell.key,
-        "trial": trial,
-        "method": method.name,
-        "seed": cell.seed(trial),
-        "error": float(f"{error:.6g}"),
+        "cell": setting.key,
+        "trial": outcome.trial,
+        "method": outcome.method.name,
+        "seed": setting.seed(outcome.trial),
+        "error": float(f"{outcome.error:.6g}"),
         "status": recovery.status.name,
         "by": recovery.solver,
         "iterations": sum(attempt.iterations for attempt in recovery.attempts),
-        "place": str(place),
+        "place": origin(setting, place),
     }

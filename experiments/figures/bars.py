@@ -1,0 +1,78 @@
+"""Success rates by setting for the solver study, and statuses for the certificate study."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from experiments.definition import Cell, Study
+from experiments.figures.labels import FIGURE_SIZE, PERCENT, display_name
+from experiments.rows import Table
+from experiments.statistics import rate
+from robustrank.report.canvas import SERIES, Key, Sketch
+
+_STYLES = ((SERIES[0], "o"), (SERIES[5], "|"), (SERIES[1], "x"))  # of the methods, in order
+_STATUSES = {  # the order and the color of each in the figure
+    "RECOVERED": SERIES[2],
+    "SETTLED": SERIES[0],
+    "UNEXPLAINED": SERIES[1],
+    "UNDERDETERMINED": SERIES[4],
+    "ITERATION_LIMIT": SERIES[5],
+}
+
+
+def by_setting(study: Study[Cell], table: Table, methods: Sequence[str]) -> Sketch:
+    """The success rate of each method at each setting without noise, with its interval."""
+    cells = [cell for cell in study.cells if not cell.noise]
+    keys = tuple(
+        Key(display_name(method), color, "dot")
+        for method, (color, _) in zip(methods, _STYLES, strict=False)
+    )
+
+    def paint(axes: Axes) -> None:
+        for k, (key, method) in enumerate(zip(keys, methods, strict=True)):
+            for place, cell in enumerate(cells):
+                found = rate(table, cell, method)
+                if not found.trials:
+                    continue
+                height = -place + 0.22 * (1 - k)
+                axes.plot(found.interval, [height, height], color=key.color, lw=1, alpha=0.6)
+                axes.plot(found.value, height, marker=_STYLES[k][1], color=key.color, ls="none")
+        axes.set_yticks([-place for place in range(len(cells))], [cell.label for cell in cells])
+        axes.set_xlim(-0.03, 1.03)
+        axes.set_ylim(0.5 - len(cells), 0.5)
+        axes.xaxis.set_major_formatter(PERCENT)
+        axes.set_xlabel("recovered to 1e-6, with 95 % Wilson interval")
+        axes.grid(visible=True, axis="x")
+
+    caption = "The lines are 95 % Wilson intervals; they are wide where few trials were run."
+    size = (7.5, 1.0 + 0.23 * len(cells))
+    return Sketch(study.title, caption, study.name, "Success rates by setting", size, paint, keys)
+
+
+def by_status(study: Study[Any], table: Table, methods: Sequence[str]) -> Sketch:
+    """How often each status is reported, for each kind of problem."""
+    rows = [row for row in table.rows if row["method"] in methods]
+    kinds = list(dict.fromkeys(row["kind"] for row in sorted(rows, key=lambda row: row["trial"])))
+    counts = Counter((row["kind"], row["status"]) for row in rows)
+    keys = tuple(
+        Key(status, color, "bar")
+        for status, color in _STATUSES.items()
+        if any(counts[kind, status] for kind in kinds)
+    )
+
+    def paint(axes: Axes) -> None:
+        left = [0] * len(kinds)
+        for key in keys:
+            widths = [counts[kind, key.label] for kind in kinds]
+            axes.barh([-k for k in range(len(kinds))], widths, 0.6, left, color=key.color)
+            left = [a + b for a, b in zip(left, widths, strict=True)]
+        axes.set_yticks([-k for k in range(len(kinds))], kinds)
+        axes.set_xlabel("problems")
+
+    caption = "Only RECOVERED and SETTLED certify a result."
+    title, name = study.title, study.name
+    return Sketch(title, caption, name, "Statuses by kind of problem", FIGURE_SIZE, paint, keys)

@@ -1,0 +1,101 @@
+"""The rows in the repository, and the documents that quote them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from experiment_samples import ROOT
+
+from experiments import NAMES, completion, load, study
+from experiments.claims import Claim, Verdict, judge_claims
+from experiments.rows import files_of, read
+from experiments.tables import markdown
+
+RESULTS = ROOT / "results"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_committed_rows_are_undamaged_and_belong_to_their_study(name: str) -> None:
+    one = study(name)
+    table = read(files_of(RESULTS, name))
+    assert table.damage == []
+    now = completion(one, table)
+    assert now.done == len(table.rows)
+    # The paper's method was run on one or two of the twenty problems of each solver setting.
+    assert now.total - now.done == (13 if name == "solvers" else 0)
+    cells = {cell.key: cell for cell in one.cells}
+    for row in table.rows:
+        assert row["seed"] == cells[row["cell"]].seed(row["trial"])
+        certified = row["status"] == "RECOVERED" and row["method"] in ("default", "oracle")
+        assert not (certified and row["error"] >= 1e-6)
+
+
+def test_every_study_has_committed_rows() -> None:
+    found = {path.name.removesuffix(".jsonl.gz") for path in RESULTS.glob("*.jsonl.gz")}
+    assert found == set(NAMES)
+    assert all((RESULTS / f"{name}.png").exists() for name in NAMES)
+
+
+@pytest.fixture(scope="module")
+def judged() -> list[Claim]:
+    return judge_claims({name: (study(name), load(study(name), RESULTS)) for name in NAMES})
+
+
+def test_verdicts_on_the_committed_rows(judged: list[Claim]) -> None:
+    assert {claim.study for claim in judged} == set(NAMES)
+    failed = (Verdict.NOT_REPRODUCED, Verdict.FALLS_SHORT, Verdict.MISSING)
+    # One target is missed: 30 % Cauchy outliers (docs/algorithm.md, open problems).
+    (missed,) = (claim for claim in judged if claim.verdict in failed)
+    assert missed.verdict is Verdict.FALLS_SHORT
+    assert missed.observed == (
+        "reached at 20 of 21 settings; not reached: cauchy 30%: 14/20 (48%–85%), target 95%"
+    )
+
+
+def table_rows(path: Path) -> list[list[str]]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line.strip("| ").split(" | ") for line in lines if line.startswith("|")]
+
+
+def test_reproduction_document_has_the_verdicts(judged: list[Claim]) -> None:
+    known = {verdict.value for verdict in Verdict}
+    rows = table_rows(ROOT / "docs" / "reproduction.md")
+    written = Counter(row[-1] for row in rows if row[-1] in known)
+    assert written == Counter(
+        claim.verdict.value for claim in judged if claim.verdict is not Verdict.REPORTED
+    )
+
+
+def test_reproduction_document_quotes_the_claims(judged: list[Claim]) -> None:
+    rows = {row[0]: row[-1] for row in table_rows(ROOT / "docs" / "reproduction.md")}
+    for claim in judged:
+        if claim.verdict is not Verdict.REPORTED:
+            assert rows[claim.statement] == claim.verdict.value
+
+
+def test_algorithm_document_has_the_success_rates() -> None:
+    one = study("solvers")
+    text = (ROOT / "docs" / "algorithm.md").read_text(encoding="utf-8")
+    lines = [*markdown(one, load(one, RESULTS))][2:]
+    assert len(lines) == 35
+    assert [line for line in lines if line not in text] == []
+
+
+def test_recovered_results_of_the_default_without_noise() -> None:
+    """The number of certified results that README.md and docs/reproduction.md state."""
+    seen = set()
+    certified = right = 0
+    for name in NAMES[:9]:
+        one = study(name)
+        exact = {cell.key for cell in one.cells if not cell.noise}
+        for row in load(one, RESULTS).rows:
+            trial = (row["cell"], row["trial"])
+            if row["method"] == "default" and row["cell"] in exact and trial not in seen:
+                seen.add(trial)
+                certified += row["status"] == "RECOVERED"
+                right += row["error"] < 1e-6
+    assert (certified, right) == (3009, 3040)
+    for document in ("README.md", "docs/reproduction.md"):
+        assert "3,009" in (ROOT / document).read_text(encoding="utf-8")
