@@ -1,0 +1,74 @@
+"""Invalid input raises an error that says what was passed and what is expected."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import robustrank as rr
+from robustrank.simulate import plant
+
+A, Y = plant(4, 3, 1, 30, rng=0).A, plant(4, 3, 1, 30, rng=0).y
+FIRST = np.arange(30)  # the number of each measurement
+
+INVALID: dict[str, tuple[Any, Any, type[Exception], str]] = {
+    "y too short": (Y[:-1], 1, ValueError, r"shape \(29,\); expected \(30,\)"),
+    "y two-dimensional": (Y[:, None], 1, ValueError, r"\(30, 1\); expected \(30,\)"),
+    "rank zero": (Y, 0, ValueError, "rank=0; expected at least 1"),
+    "rank too large": (Y, 4, ValueError, r"rank=4 is larger than min\(n1, n2\) = 3"),
+    "rank a fraction": (Y, 1.5, TypeError, "rank=1.5 is a float"),
+    "rank a boolean": (Y, True, TypeError, "expected an integer"),
+    "NaN in y": (
+        np.where(FIRST == 3, math.nan, Y),
+        1,
+        ValueError,
+        r"y contains NaN \(1 of 30 values\); remove those entries",
+    ),
+    "integer y": (Y.astype(int), 1, TypeError, "y has dtype int64; expected float32"),
+    "complex y": (Y.astype(complex), 1, TypeError, "y has dtype complex128"),
+    "object y": (Y.astype(object), 1, TypeError, "y has dtype object"),
+    "y all zero": (Y * 0, 1, ValueError, "y is all zero"),
+    "mostly zero": (np.where(FIRST < 20, 0, Y), 1, ValueError, "20 of 30 .* exactly 0. When"),
+    "half zero": (np.where(FIRST < 15, 0, Y), 1, ValueError, "half of the measurements in y"),
+    "masked y": (np.ma.masked_array(Y), 1, TypeError, "y is a masked array"),
+    "mostly the same": (
+        np.where(FIRST < 16, 7.5, Y),
+        1,
+        ValueError,
+        "16 of 30 measurements in y are exactly 7.5",
+    ),
+    "mostly infinite": (
+        np.where(FIRST < 16, np.inf * (-1.0) ** FIRST, Y),
+        1,
+        ValueError,
+        "16 of 30 measurements in y are infinite",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", list(INVALID))
+def test_invalid_measurements_or_rank_raise(case: str) -> None:
+    y, rank, error, message = INVALID[case]
+    with pytest.raises(error, match=message):
+        rr.recover(A, y, rank)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"solver": "magic"}, ValueError, "'magic' is not known; expected one of 'auto'"),
+        ({"solver": None}, ValueError, "None is not known; expected one of 'auto'"),
+        ({"time_limit": 0}, ValueError, "time_limit=0"),
+        ({"time_limit": "3"}, TypeError, "time_limit='3' is a str"),
+        ({"callback": 3}, TypeError, "callback=3 cannot be called"),
+        ({"rng": "a"}, ValueError, "rng='a'"),
+    ],
+)
+def test_invalid_options_raise(
+    arguments: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        rr.recover(A, Y, 1, **arguments)

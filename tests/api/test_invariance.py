@@ -1,0 +1,94 @@
+"""What must not change the result: order, units, transposition, the values of outliers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import robustrank as rr
+from robustrank.simulate import Planted, plant
+
+
+@pytest.fixture(scope="module")
+def plain(small: Planted) -> rr.Recovery:
+    """The result that the others are compared with."""
+    return rr.recover(small.A, small.y, 2)
+
+
+def test_same_input_gives_the_same_bits(small: Planted) -> None:
+    first, second = (rr.recover(small.A, small.y, 2, rng=1) for _ in range(2))
+    assert np.array_equal(first.matrix, second.matrix)
+
+
+@settings(max_examples=10)
+@given(st.randoms(use_true_random=False))
+def test_order_of_the_measurements(shuffle: Any) -> None:
+    planted = plant(10, 8, 1, 150, outliers=0.05, rng=2)
+    order = list(range(150))
+    shuffle.shuffle(order)
+    plain = rr.recover(planted.A, planted.y, 1)
+    permuted = rr.recover(planted.A[order], planted.y[order], 1)
+    assert np.allclose(permuted.matrix, plain.matrix, atol=1e-7)
+    assert np.array_equal(permuted.outliers, plain.outliers[order])
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-20, 3.0, 1e20, 1e150])
+def test_scaling_y_scales_the_matrix_and_nothing_else(
+    scale: float, small: Planted, plain: rr.Recovery
+) -> None:
+    scaled = rr.recover(small.A, small.y * scale, 2)
+    assert np.allclose(scaled.matrix / scale, plain.matrix, rtol=1e-6)
+    assert np.array_equal(scaled.outliers, plain.outliers)
+    assert scaled.status is plain.status
+    assert scaled.iterations == plain.iterations
+    assert scaled.certificate.exact_fits == plain.certificate.exact_fits
+
+
+def test_scaling_y_by_a_power_of_four_changes_no_bit(small: Planted, plain: rr.Recovery) -> None:
+    scaled = rr.recover(small.A, small.y * 4.0**60, 2)
+    assert np.array_equal(scaled.matrix, plain.matrix * 4.0**60)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_scaling_y_in_float32(scale: float, small: Planted) -> None:
+    A, y = small.A.astype("float32"), (small.y * scale).astype("float32")
+    assert rr.recover(A, y, 2).status is rr.Status.RECOVERED
+
+
+@pytest.mark.parametrize("scale", [1e-100, 0.05, 0.3, 4.0, 77.0, 1e100])
+def test_scaling_the_sensing_data_scales_the_matrix_inversely(
+    scale: float, small: Planted, plain: rr.Recovery
+) -> None:
+    result = rr.recover(small.A * scale, small.y, 2)
+    assert result.status is rr.Status.RECOVERED
+    assert np.allclose(result.matrix * scale, small.matrix, rtol=1e-6)
+    assert np.array_equal(result.outliers, small.outliers)
+    assert np.allclose(result.residual, plain.residual, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e15])
+def test_scaling_the_sensing_data_in_float32(scale: float, small: Planted) -> None:
+    A, y = (small.A * scale).astype("float32"), small.y.astype("float32")
+    result = rr.recover(A, y, 2)
+    assert result.status is rr.Status.RECOVERED
+    assert np.allclose(result.matrix * scale, small.matrix, rtol=1e-4, atol=1e-4)
+
+
+def test_transposing_the_problem_transposes_the_matrix(small: Planted, plain: rr.Recovery) -> None:
+    transposed = rr.recover(np.ascontiguousarray(small.A.swapaxes(1, 2)), small.y, 2)
+    assert np.allclose(transposed.matrix.T, plain.matrix, atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, 1e300, -1e300, 1e12])
+def test_value_of_a_rejected_outlier(value: float, small: Planted, plain: rr.Recovery) -> None:
+    y = small.y.copy()
+    y[np.flatnonzero(small.outliers)[:5]] = value
+    changed = rr.recover(small.A, y, 2)
+    assert changed.status is rr.Status.RECOVERED
+    assert np.allclose(changed.matrix, plain.matrix, rtol=1e-5, atol=1e-6)
+    assert np.array_equal(changed.outliers, plain.outliers)

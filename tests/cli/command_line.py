@@ -1,0 +1,61 @@
+"""The command ``robustrank`` as a user runs it: a process with its output and exit status."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+COMMAND = [sys.executable, "-m", "robustrank"]
+
+
+def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command and wait for it."""
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=100
+    )
+
+
+def simulate_problem(folder: Path) -> None:
+    """Write ``p.npz``, a small problem of rank 2 with 20 outliers in 400 measurements."""
+    size = ["--shape", "20x15", "--rank", 2, "-m", 400, "--seed", 3]
+    done = run("simulate", "p.npz", *size, cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+@contextmanager
+def on_terminal(command: list[str], cwd: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A process whose stderr is a pseudo-terminal, so that it draws a progress bar."""
+    terminal, inner = pty.openpty()
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        stderr=inner,
+        stdout=subprocess.DEVNULL,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "120"},
+    )
+    os.close(inner)
+    try:
+        yield process, terminal
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        os.close(terminal)
+
+
+def wait_for(terminal: int, text: bytes, seconds: float = 60) -> None:
+    """Read the terminal until the text appears."""
+    seen = b""
+    end = time.monotonic() + seconds
+    while text not in seen:
+        assert time.monotonic() < end, seen
+        ready, _, _ = select.select([terminal], [], [], 0.1)
+        if ready:
+            seen += os.read(terminal, 4096)

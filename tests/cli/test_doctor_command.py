@@ -1,0 +1,30 @@
+"""``robustrank doctor``: versions, devices, a dot test and the memory bandwidth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from command_line import run
+
+from robustrank.cli import doctor
+from robustrank.operators import as_operator, check_operator
+
+
+def test_doctor_reports_versions_and_passed_checks(tmp_path: Path) -> None:
+    done = run("doctor", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for text in ("robustrank", "numpy", "threads", "backend torch", "GB/s"):
+        assert text in done.stdout
+    assert done.stdout.count("passed") == 2
+
+
+def test_doctor_fails_if_an_operator_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed = check_operator(as_operator(np.ones((3, 2, 2))))
+    monkeypatch.setattr(doctor, "check_operator", lambda _: replace(passed, dot=1.0))
+    outcome = CliRunner().invoke(doctor.doctor, standalone_mode=False)
+    assert outcome.return_value == 1
+    assert "FAILED" in outcome.stdout

@@ -1,0 +1,87 @@
+"""``robustrank recover`` with invalid input: one line on stderr and exit status 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import run
+
+from robustrank.simulate import plant
+
+INVALID = {
+    "no input": ([], "no input: pass an .npz file with A and y"),
+    "missing file": (["nowhere.npz"], "nowhere.npz does not exist"),
+    "truncated": (["truncated.npz"], "truncated.npz cannot be read"),
+    "not a NumPy file": (["foreign.npz"], "foreign.npz is not a NumPy file"),
+    "pickle": (["pickle.npz"], "pickled Python objects, which are refused"),
+    "no A": (["no_A.npz"], "no_A.npz contains no array named A; it contains y"),
+    "NaN in A": (["nan.npz"], "A contains NaN or infinity (first in row 2)"),
+    "NaN in y": (["nan_y.npz"], "y contains NaN (1 of 400 values)"),
+    "words in csv": (
+        ["p.npz", "--measurements", "words.csv"],
+        "words.csv is not a list of numbers",
+    ),
+    "unknown extension": (
+        ["p.npz", "--out", "x.mat"],
+        "x.mat has an unknown extension; expected one of .npz",
+    ),
+    "missing folder": (["p.npz", "--out", "no/x.npz"], "the folder no does not exist"),
+    "output is a folder": (["p.npz", "--report", "."], "is a folder"),
+    "unknown solver": (["p.npz", "--solver", "magic"], "'magic' is not one of 'auto'"),
+    "invalid shape": (["p.npz", "--shape", "20"], "expected ROWSxCOLUMNS"),
+    "wrong shape": (["p.npz", "--shape", "15x20"], "does not fit shape=(15, 20)"),
+    "output is the input": (["p.npz", "--out", "p.npz"], "p.npz is also an input file"),
+    "one name for two outputs": (
+        ["p.npz", "--out", "a.npz", "--report", "a.npz"],
+        "a.npz is also another output file",
+    ),
+    "report without .html": (["p.npz", "--report", "page.npy"], "expected one of .html"),
+    "truth of another problem": (["other_truth.npz"], "does not match A; remove"),
+    "empty csv": (["p.npz", "--measurements", "empty.csv"], "y has shape (0,); expected (400,)"),
+    "no iterations": (["p.npz", "--max-iterations", "0"], "expected at least 1"),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a valid problem and with files that are invalid in one way each."""
+    folder = tmp_path_factory.mktemp("invalid")
+    planted = plant(20, 15, 2, 400, outliers=0.05, rng=3)
+    A, y = planted.A, planted.y
+    np.savez(folder / "p.npz", A=A, y=y)
+    (folder / "truncated.npz").write_bytes((folder / "p.npz").read_bytes()[:5000])
+    (folder / "foreign.npz").write_text("not a NumPy file")
+    (folder / "words.csv").write_text("one\ntwo\n")
+    np.savez(folder / "pickle.npz", A=np.asarray([{}], object), y=y)
+    (folder / "empty.csv").write_text("")
+    truth = {"truth_left": np.ones((3, 2)), "truth_right": np.ones((4, 2)), "truth_outliers": y}
+    np.savez(folder / "other_truth.npz", A=A, y=y, **truth)
+    np.savez(folder / "no_A.npz", y=y)
+    bad = A.copy()
+    bad[2, 3, 4] = np.nan
+    np.savez(folder / "nan.npz", A=bad, y=y)
+    np.savez(folder / "nan_y.npz", A=A, y=np.where(np.arange(400) == 7, np.nan, y))
+    return folder
+
+
+@pytest.mark.parametrize("case", list(INVALID))
+def test_invalid_input_is_one_line_and_status_2(case: str, folder: Path) -> None:
+    arguments, message = INVALID[case]
+    before = sorted(folder.iterdir())
+    done = run("recover", "--rank", 2, *arguments, cwd=folder)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("robustrank: error: ")
+    assert done.stdout == ""
+    assert sorted(folder.iterdir()) == before
+
+
+def test_missing_rank_is_one_line_and_status_2(folder: Path) -> None:
+    done = run("recover", "p.npz", cwd=folder)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "--rank" in done.stderr
+    assert "recover --help" in done.stderr

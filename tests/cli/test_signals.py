@@ -1,0 +1,55 @@
+"""Signals: the result so far is saved, and signals that the parent ignores stay ignored."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import COMMAND, on_terminal, wait_for
+
+import robustrank as rr
+from robustrank.simulate import plant
+
+ENDLESS = ["--tolerance", "0", "--max-iterations", "1000000000"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("signals")
+    planted = plant(20, 15, 2, 400, outliers=0.05, rng=3)
+    np.savez(path / "p.npz", A=planted.A, y=planted.y)
+    return path
+
+
+@pytest.mark.usefixtures("default_sigint")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_result_so_far_is_saved(sent: signal.Signals, folder: Path, tmp_path: Path) -> None:
+    out, page = tmp_path / "result.npz", tmp_path / "report.html"
+    arguments = ["recover", "p.npz", "--rank", "2", "-o", str(out), "--report", str(page), *ENDLESS]
+    with on_terminal([*COMMAND, *arguments], folder) as (process, terminal):
+        wait_for(terminal, b"misfit")
+        process.send_signal(sent)
+        assert process.wait(timeout=60) == 1
+    recovery = rr.load(out)
+    assert recovery.status is rr.Status.INTERRUPTED
+    assert recovery.iterations > 0
+    assert page.exists()
+
+
+@pytest.mark.parametrize("ignored", ["INT", "HUP"])
+def test_a_signal_that_the_parent_ignores_stays_ignored(
+    ignored: str, folder: Path, tmp_path: Path
+) -> None:
+    """As with ``nohup robustrank recover … &``."""
+    out = tmp_path / "result.npz"
+    arguments = ["recover", "p.npz", "--rank", "2", "-o", str(out), *ENDLESS, "--time-limit", "2"]
+    shell = ["sh", "-c", f'trap "" {ignored}; exec "$@"', "sh"]
+    with on_terminal([*shell, *COMMAND, *arguments], folder) as (process, terminal):
+        wait_for(terminal, b"misfit")
+        process.send_signal(getattr(signal, f"SIG{ignored}"))
+        assert process.wait(timeout=60) == 0
+    recovery = rr.load(out)
+    assert recovery.status is rr.Status.RECOVERED
+    assert recovery.seconds > 1.9
