@@ -44,8 +44,9 @@ def run() -> int:
     warnings.showwarning = _show_warning
     harden_output()
     for name in ("SIGTERM", "SIGHUP"):  # treated like Ctrl-C, so that the result so far is saved
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _interrupt)
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, _interrupt)
     try:
         outcome = app.main(standalone_mode=False)
         return outcome if isinstance(outcome, int) else OK
