@@ -1,7 +1,8 @@
-"""Errors against a known truth."""
+"""Errors of an estimate with respect to the true solution."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,21 +11,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from robustrank.metrics import balance, factor_distance, normalized_error, score_outliers
+import robustrank as rr
+from robustrank.metrics import (
+    balance,
+    evaluate,
+    factor_distance,
+    normalized_error,
+    score_outliers,
+)
+from robustrank.simulate import Planted
 
 rng = np.random.default_rng(0)
 X, Y = rng.standard_normal((9, 3)), rng.standard_normal((7, 3))
 Array = np.ndarray[Any, Any]
 
 
-def test_normalised_error_is_the_frobenius_ratio() -> None:
+def test_normalized_error_is_a_ratio_of_frobenius_norms() -> None:
     U, V = X + 0.1 * rng.standard_normal(X.shape), Y + 0.1 * rng.standard_normal(Y.shape)
     direct = np.linalg.norm(U @ V.T - X @ Y.T) / np.linalg.norm(X @ Y.T)
     assert normalized_error((U, V), (X, Y)) == pytest.approx(direct, rel=1e-12)
 
 
 @pytest.mark.parametrize("size", [1e-140, 1.0, 1e140])
-def test_normalised_error_of_a_tiny_difference_at_any_scale(size: float) -> None:
+def test_normalized_error_of_a_tiny_difference_is_accurate_at_any_scale(size: float) -> None:
     U = X.copy()
     U[0, 0] *= 1 + 1e-13
     error = normalized_error((U * size, Y), (X * size, Y))
@@ -33,19 +42,21 @@ def test_normalised_error_of_a_tiny_difference_at_any_scale(size: float) -> None
     assert error < 1e-13
 
 
-def test_normalised_error_between_different_ranks_and_libraries(xp: Any) -> None:
+def test_normalized_error_accepts_different_ranks_and_every_library(xp: Any) -> None:
     wide = (np.pad(X, ((0, 0), (0, 2))), np.pad(Y, ((0, 0), (0, 2))))
     estimate = tuple(xp.asarray(part) for part in wide)
     assert normalized_error(estimate, (xp.asarray(X), xp.asarray(Y))) < 1e-14
 
 
-def test_error_against_zero_is_refused() -> None:
-    with pytest.raises(ValueError, match="zero"):
+def test_relative_error_of_a_zero_matrix_raises() -> None:
+    with pytest.raises(ValueError, match="the true matrix is zero, so the relative error is"):
         normalized_error((X, Y), (0 * X, Y))
 
 
 @given(st.integers(0, 10_000), st.floats(0.1, 10))
-def test_distance_ignores_rotation_and_the_scale_between_factors(seed: int, gamma: float) -> None:
+def test_distance_is_invariant_to_rotations_and_to_the_scale_between_factors(
+    seed: int, gamma: float
+) -> None:
     P = ortho_group.rvs(3, random_state=seed)
     Xb, Yb = balance(X, Y)
     assert factor_distance((Xb @ P, Yb @ P), (gamma * X, Y / gamma)) < 1e-12
@@ -66,22 +77,37 @@ def test_distance_is_the_minimum_over_rotations() -> None:
     assert distance > 0
 
 
-def test_distance_pads_the_smaller_rank() -> None:
+def test_distance_pads_the_smaller_rank_with_zeros() -> None:
     wide = (np.pad(X, ((0, 0), (0, 1))), np.pad(Y, ((0, 0), (0, 1))))
     assert factor_distance(balance(X, Y), wide) < 1e-12
 
 
-def test_outlier_score_counts() -> None:
+def test_outlier_score_counts_hits_misses_and_false_positives() -> None:
     score = score_outliers([True, True, False, False], np.asarray([True, False, True, False]))
     assert (score.found, score.false_positives, score.missed) == (1, 1, 1)
     assert (score.precision, score.recall) == (0.5, 0.5)
 
 
-def test_outlier_score_of_nothing_is_perfect() -> None:
+def test_outlier_score_without_outliers_is_one() -> None:
     score = score_outliers(np.zeros(3, bool), np.zeros(3, bool))
     assert (score.precision, score.recall) == (1.0, 1.0)
 
 
-def test_outlier_score_of_unequal_lengths_is_refused() -> None:
-    with pytest.raises(ValueError, match="expected the same"):
+def test_outlier_score_of_unequal_lengths_raises() -> None:
+    with pytest.raises(ValueError, match="expected the same shape"):
         score_outliers(np.zeros(3, bool), np.zeros(4, bool))
+
+
+def test_evaluation_combines_the_error_and_the_outlier_score(xp: Any, small: Planted) -> None:
+    result = rr.recover(small.A, small.y, 2)
+    moved = replace(
+        result,
+        left=xp.asarray(1.5 * result.left),
+        right=xp.asarray(result.right),
+        outliers=xp.asarray(~result.outliers),
+    )
+    evaluation = evaluate(moved, small)
+    assert evaluation.error == pytest.approx(0.5)
+    score = evaluation.outliers
+    assert (score.found, score.missed, score.false_positives) == (0, 20, 380)
+    assert (score.precision, score.recall) == (0.0, 0.0)
