@@ -1,0 +1,160 @@
+"""The problem: units, normalization, dtypes, pass counting and batches."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robustrank.backend import full_precision, like, to_numpy
+from robustrank.operators import ScaledOperator, StreamedOperator, TransposedOperator, as_operator
+from robustrank.problem import Problem, UndersampledWarning
+from robustrank.simulate import Planted
+from robustrank.theory import degrees_of_freedom
+
+Array = np.ndarray[Any, Any]
+
+
+def problem(planted: Planted, rank: int = 2, dtype: str = "float64", y: Any = None) -> Problem:
+    A = planted.A.astype(dtype)
+    return Problem(as_operator(A), planted.y.astype(dtype) if y is None else y, rank)
+
+
+def test_scale_is_the_lower_median_of_the_measurements(small: Planted) -> None:
+    given = problem(small)
+    assert given.scale == np.sort(np.abs(small.y))[199]
+    assert given.typical_deviation == pytest.approx(given.scale / 0.67449, rel=1e-4)
+    assert given.degrees_of_freedom == degrees_of_freedom(20, 15, 2) == 66
+
+
+@pytest.mark.parametrize(
+    ("A_dtype", "y_dtype", "expected"),
+    [
+        ("float64", "float64", "float64"),
+        ("float32", "float32", "float32"),
+        ("float32", "float64", "float64"),
+        ("float64", "float32", "float64"),
+    ],
+)
+def test_y_is_promoted_to_the_common_dtype(
+    A_dtype: str, y_dtype: str, expected: str, small: Planted
+) -> None:
+    given = problem(small, dtype=A_dtype, y=small.y.astype(y_dtype))
+    assert given.y.dtype == expected
+    # The coarser input determines the accuracy that can be expected.
+    coarse = "float32" if A_dtype == "float32" else expected
+    assert given.epsilon == np.finfo(coarse).eps
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1.0, 3e40])
+def test_units_are_powers_of_two_near_the_typical_sizes(unit: float, small: Planted) -> None:
+    units = Problem(as_operator(small.A * unit), small.y * unit * 7, 2).units
+    for size, expected in (
+        (units.measurement, 7 * unit * problem(small).scale),
+        (units.sensing, unit),
+    ):
+        assert math.frexp(size)[0] == 0.5  # a power of two
+        assert 0.5 < size / expected < 2
+    assert units.matrix == units.measurement / units.sensing
+
+
+def test_solution_of_the_normalized_problem_solves_the_problem(
+    xp: Any, dtype: str, small: Planted
+) -> None:
+    A, y = xp.asarray((3e5 * small.A).astype(dtype)), xp.asarray(small.y.astype(dtype))
+    given = Problem(as_operator(A), y, 2)
+    normalized = given.normalized()
+    assert like(normalized.y) == like(y)
+    assert 0.5 < float(normalized.operator.gain) < 2
+    assert 0.5 < normalized.scale < 2
+    U, V = (xp.asarray(part.astype(dtype)) for part in (small.left, small.right))
+    with full_precision(A):
+        expected = to_numpy(given.operator.measure(U, V))
+        in_units = normalized.operator.measure(U / given.units.matrix, V)
+    rtol = {"float32": 1e-5, "float64": 1e-12}[dtype]
+    found = to_numpy(in_units) * given.units.measurement
+    assert np.linalg.norm(found - expected) < rtol * np.linalg.norm(expected)
+
+
+def test_normalization_of_moderate_values_is_exact(small: Planted) -> None:
+    given = problem(small)
+    normalized = given.normalized()
+    assert np.array_equal(normalized.y * given.units.measurement, given.y)
+    residual = np.linspace(-1, 1, 400)
+    assert np.array_equal(given.to_user_units(residual), residual * given.units.measurement)
+
+
+def test_infinite_measurements_become_finite_and_back(small: Planted) -> None:
+    y = small.y.copy()
+    y[:3] = [np.inf, -np.inf, 1e308]
+    given = problem(small, y=y)
+    normalized = given.normalized()
+    assert np.isfinite(normalized.y).all()
+    assert np.all(np.sign(normalized.y[:3]) == [1, -1, 1])
+    residual = given.to_user_units(normalized.y)
+    assert residual[:2].tolist() == [np.inf, -np.inf]
+    assert np.allclose(residual[3:], y[3:])
+
+
+def test_passes_of_all_forms_of_a_problem_are_counted_together(small: Planted) -> None:
+    given = problem(small)
+    U, V = np.ones((20, 1)), np.ones((15, 1))
+    given.operator.measure(U, V)
+    assert given.counter.passes == 1
+    given.normalized().operator.measure(U, V)
+    given.of_rank(1).operator.measure(U, V)
+    assert given.counter.passes == given.normalized().counter.passes == 3
+
+
+def test_other_rank_keeps_the_measurements(small: Planted) -> None:
+    given = problem(small, rank=2)
+    other = given.of_rank(1)
+    assert (other.rank, given.rank) == (1, 2)
+    assert other.y is given.y
+
+
+def test_batch_has_a_leading_axis_and_counts_for_every_member(xp: Any, small: Planted) -> None:
+    A = xp.asarray(small.A)
+    members = [
+        Problem(as_operator(data), xp.asarray(y), 2)
+        for data, y in ((A, small.y), (2 * A, 3 * small.y))
+    ]
+    members[1].counter.add(5)
+    batch = Problem.batched(members)
+    assert tuple(batch.y.shape) == (2, 400)
+    assert np.allclose(to_numpy(batch.scale), [member.scale for member in members])
+    assert batch.rank == 2
+    U, V = (xp.asarray(np.stack([part, part])) for part in (small.left, small.right))
+    measured = to_numpy(batch.operator.measure(U, V))
+    for k, member in enumerate(members):
+        assert np.allclose(measured[k], to_numpy(member.operator.measure(U[k, ...], V[k, ...])))
+    # One pass of the batch, and one of each member in the loop above.
+    assert [member.counter.passes for member in (batch, *members)] == [1, 2, 7]
+
+
+def test_only_problems_of_one_kind_can_be_batched(small: Planted) -> None:
+    given = problem(small)
+    A, y = small.A, small.y
+    assert given.can_be_batched_with(problem(small))
+    assert given.can_be_batched_with(Problem(ScaledOperator(as_operator(A), 2.0), y, 2))
+    others = {
+        "rank": problem(small, rank=1),
+        "dtype": problem(small, dtype="float32"),
+        "measurements": Problem(as_operator(A[:300]), y[:300], 2),
+        "shape": Problem(as_operator(A.reshape(400, 15, 20)), y, 2),
+        "transposed": Problem(TransposedOperator(as_operator(A.reshape(400, 15, 20))), y, 2),
+        "streamed": Problem(StreamedOperator(A, (20, 15)), y, 2),
+    }
+    for name, other in others.items():
+        assert not given.can_be_batched_with(other), name
+        assert not other.can_be_batched_with(given), name
+
+
+def test_too_few_measurements_are_warned_about(small: Planted) -> None:
+    with pytest.warns(
+        UndersampledWarning, match="65 measurements cannot .* which has 66 degrees of freedom"
+    ):
+        Problem(as_operator(small.A[:65]), small.y[:65], 2)
+    Problem(as_operator(small.A[:66]), small.y[:66], 2)  # a warning would be an error here
