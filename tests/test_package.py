@@ -1,4 +1,4 @@
-"""What the package promises from outside: names, import cost, examples that run."""
+"""The package from outside: public names, import cost, layout, wheel, examples that run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import doctest
 import re
 import subprocess
 import sys
+import tomllib
+import zipfile
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -13,23 +16,29 @@ import pytest
 import robustrank as rr
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "robustrank"
 
 PUBLIC_NAMES = [
     "Certificate",
+    "Damping",
     "GaussNewton",
     "Interrupted",
-    "UniformWeights",
     "MedianTGD",
-    "TruncatedWeights",
     "MessagePassing",
     "Portfolio",
     "Problem",
     "Progress",
-    "RankSearch",
+    "RankEstimator",
+    "RankSchedule",
     "Recovery",
+    "Settling",
     "Status",
+    "TruncatedWeights",
+    "TwoStage",
     "UndersampledWarning",
+    "UniformWeights",
     "VanillaGD",
+    "Weighting",
     "load",
     "metrics",
     "operators",
@@ -40,6 +49,7 @@ PUBLIC_NAMES = [
 ]
 OPTIONAL = [
     "matplotlib",
+    "jinja2",
     "click",
     "rich",
     "threadpoolctl",
@@ -52,8 +62,19 @@ OPTIONAL = [
 
 
 def test_public_names_are_pinned() -> None:
-    assert sorted(rr.__all__) == PUBLIC_NAMES
+    assert rr.__all__ == PUBLIC_NAMES
     assert all(hasattr(rr, name) for name in PUBLIC_NAMES)
+
+
+def test_contracts_stay_small() -> None:
+    """What a new family of measurements implements, and what a user of Gauss–Newton can set."""
+    assert rr.operators.Operator.__abstractmethods__ == {
+        "shape",
+        "dtype",
+        "measure",
+        "backproject",
+    }
+    assert len(fields(rr.GaussNewton)) <= 8
 
 
 def python(code: str) -> str:
@@ -79,7 +100,7 @@ print([m for m in sys.modules if m in %r])
     assert python(code % OPTIONAL).strip() == "[]"
 
 
-@pytest.mark.parametrize("missing", ["click", "matplotlib"])
+@pytest.mark.parametrize("missing", ["click", "matplotlib", "jinja2"])
 def test_missing_extra_is_one_sentence(missing: str) -> None:
     code = f"import sys; sys.modules['{missing}'] = None\n"
     code += "from robustrank.cli import main; sys.argv = ['robustrank', 'demo']; main()"
@@ -94,7 +115,7 @@ def test_docstring_examples_run() -> None:
     assert doctest.testmod(rr).failed == 0
 
 
-def test_readme_example_runs_and_prints_what_the_readme_says() -> None:
+def test_readme_example_prints_what_the_readme_shows() -> None:
     readme = (ROOT / "README.md").read_text()
     examples = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     assert examples
@@ -122,10 +143,72 @@ def test_readme_commands_exist() -> None:
 
 
 @pytest.mark.parametrize("name", ["LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff"])
-def test_companion_files_are_here(name: str) -> None:
+def test_companion_files_exist(name: str) -> None:
     assert (ROOT / name).read_text().strip()
 
 
 def test_changelog_and_citation_name_this_version() -> None:
     assert f"## {rr.__version__}" in (ROOT / "CHANGELOG.md").read_text()
     assert f"version: {rr.__version__}" in (ROOT / "CITATION.cff").read_text()
+
+
+def layout(path: Path) -> list[str]:
+    """The names of the modules and packages in a folder."""
+    found = [*path.glob("*.py"), *(module.parent for module in path.glob("*/__init__.py"))]
+    return sorted(item.stem for item in found if not item.stem.startswith("__"))
+
+
+def contributing_tables() -> list[list[str]]:
+    """The names in the first column of every table of CONTRIBUTING.md, top to bottom."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    rows = [table.splitlines()[2:] for table in tables]
+    return [
+        [name for row in table for name in re.findall(r"`(\w+)/?`", row.split("|")[1])]
+        for table in rows
+    ]
+
+
+def test_contributing_describes_the_layout() -> None:
+    packages, solvers, *_ = contributing_tables()
+    assert sorted(packages) == layout(PACKAGE)
+    assert sorted(solvers) == layout(PACKAGE / "solvers")
+
+
+def test_contributing_lists_packages_in_the_order_of_imports() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = next(
+        contract["layers"]
+        for contract in settings["contracts"]
+        if contract.get("containers") == ["robustrank"]
+    )
+    names = [name.strip() for layer in layers for name in layer.split("|")]
+    assert [name for name in names if name != "__main__"] == contributing_tables()[0]
+
+
+def test_tests_mirror_the_package() -> None:
+    packages = [module.parent.name for module in PACKAGE.glob("*/__init__.py")]
+    modules = [module.stem for module in PACKAGE.glob("*.py") if module.stem[0] != "_"]
+    folders = [folder.name for folder in (ROOT / "tests").iterdir() if any(folder.glob("test_*"))]
+    assert sorted(folders) == sorted([*packages, "experiments"])
+    files = {file.stem for file in (ROOT / "tests").glob("test_*.py")}
+    assert files == {*(f"test_{module}" for module in modules), "test_package"}
+
+
+def test_wheel_contains_the_package_alone(tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names} == {
+        "robustrank",
+        f"robustrank-{rr.__version__}.dist-info",
+    }
+    assert not [name for name in names if "experiments" in name or "tests" in name]
+    sources = {str(file.relative_to(PACKAGE.parent)) for file in PACKAGE.rglob("*.py")}
+    assert sources <= set(names)
+    assert {"robustrank/py.typed", "robustrank/report/templates/recovery.html"} <= set(names)
