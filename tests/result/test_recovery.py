@@ -1,0 +1,83 @@
+"""The result as data and as text; its history."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import robustrank as rr
+from robustrank.result import Attempt, Check, History, Recovery, Status, explain
+from robustrank.simulate import Planted, plant
+
+
+@pytest.fixture(scope="module")
+def recovery(small: Planted) -> Recovery:
+    return rr.recover(small.A, small.y, 2, solver="median-tgd")
+
+
+def test_text_has_eight_lines(recovery: Recovery) -> None:
+    lines = str(recovery).splitlines()
+    assert len(lines) == 8
+    assert lines[0] == "Recovery of a 20 × 15 matrix of rank 2 by median-TGD"
+    text = str(recovery)
+    assert "380 of 400 measurements are fitted exactly (relative residual at most 5e-07)" in text
+    assert "20 measurements rejected (5.0%)" in text
+    assert f"{recovery.iterations} iterations, {recovery.passes:g} passes" in text
+    assert explain(recovery.status, recovery.certificate) in text
+    assert recovery.status.advice in text
+
+
+def test_text_of_a_noisy_result_leads_with_the_noise() -> None:
+    planted = plant(20, 15, 2, 400, outliers=0.05, noise=0.05, rng=11)
+    result = rr.recover(planted.A, planted.y, 2)
+    assert result.status is Status.SETTLED
+    assert "380 of 400 measurements fit within the noise, σ ≈ 0.28" in str(result)
+    assert "fitted exactly" not in str(result)
+
+
+def test_text_of_a_non_finite_result_contains_nan(recovery: Recovery) -> None:
+    assert "nan" in str(replace(recovery, left=recovery.left * np.nan))
+
+
+def test_text_lists_several_attempts_only(recovery: Recovery) -> None:
+    attempt = Attempt("Gauss–Newton", Status.UNEXPLAINED, 2, 5, 0.5, 12, 0.1)
+    assert "tried" not in str(replace(recovery, attempts=(attempt,)))
+    text = str(replace(recovery, attempts=(attempt, attempt)))
+    assert "tried            Gauss–Newton, rank 2: unexplained (12 iterations); Gauss" in text
+
+
+def test_html_table_is_escaped(recovery: Recovery) -> None:
+    page = replace(recovery, solver="<b>odd</b>")._repr_html_()
+    assert page.startswith("<table>")
+    assert "<b>odd" not in page
+    assert "&lt;b&gt;odd" in page
+
+
+def test_singular_values_agree_with_those_of_the_matrix(recovery: Recovery) -> None:
+    dense = np.linalg.svd(recovery.matrix, compute_uv=False)[:2]
+    assert np.allclose(recovery.singular_values(), dense)
+
+
+def test_shape_rank_and_certification(recovery: Recovery) -> None:
+    assert (recovery.shape, recovery.rank) == ((20, 15), 2)
+    assert recovery.matrix.shape == (20, 15)
+    assert recovery.certified
+    assert not replace(recovery, status=Status.UNEXPLAINED).certified
+
+
+def test_history_columns() -> None:
+    history = History((Check(0, 1.0, float("inf"), 9, 0.0, 2.0), Check(10, 0.5, 0.1, 8, 0.1, 22.0)))
+    assert history.column("misfit").tolist() == [1.0, 0.5]
+    assert len(history) == 2
+    assert History.from_rows([list(check) for check in history.checks]) == history
+
+
+def test_history_of_a_run_is_complete(recovery: Recovery) -> None:
+    columns = {name: recovery.history.column(name) for name in Check._fields}
+    assert columns["iteration"].tolist() == list(range(0, recovery.iterations + 1, 10))
+    assert np.all(np.diff(columns["seconds"]) >= 0)
+    assert columns["passes"].tolist() == (2 + 2 * columns["iteration"]).tolist()
+    assert columns["misfit"][-1] == pytest.approx(recovery.certificate.misfit)
+    assert columns["inliers"][-1] >= 370
