@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -50,11 +51,11 @@ def on_terminal(command: list[str], cwd: Path) -> Iterator[tuple[subprocess.Pope
         os.close(terminal)
 
 
-def wait_for(terminal: int, text: bytes, seconds: float = 60) -> None:
-    """Read the terminal until the text appears."""
+def wait_for(terminal: int, pattern: bytes, seconds: float = 60) -> None:
+    """Read the terminal until a regular expression matches."""
     seen = b""
     end = time.monotonic() + seconds
-    while text not in seen:
+    while not re.search(pattern, seen):
         assert time.monotonic() < end, seen
         ready, _, _ = select.select([terminal], [], [], 0.1)
         if ready:

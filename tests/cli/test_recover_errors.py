@@ -31,7 +31,7 @@ INVALID = {
     "output is a folder": (["p.npz", "--report", "."], "is a folder"),
     "unknown solver": (["p.npz", "--solver", "magic"], "'magic' is not one of 'auto'"),
     "invalid shape": (["p.npz", "--shape", "20"], "expected ROWSxCOLUMNS"),
-    "wrong shape": (["p.npz", "--shape", "15x20"], "does not fit shape=(15, 20)"),
+    "wrong shape": (["p.npz", "--shape", "15x20"], "does not match shape=(15, 20)"),
     "output is the input": (["p.npz", "--out", "p.npz"], "p.npz is also an input file"),
     "one name for two outputs": (
         ["p.npz", "--out", "a.npz", "--report", "a.npz"],

@@ -12,6 +12,7 @@ from command_line import COMMAND, on_terminal, wait_for
 import robustrank as rr
 from robustrank.simulate import plant
 
+RUNNING = rb"iteration [1-9]"  # in the progress bar
 ENDLESS = ["--tolerance", "0", "--max-iterations", "1000000000"]
 
 
@@ -29,7 +30,7 @@ def test_the_result_so_far_is_saved(sent: signal.Signals, folder: Path, tmp_path
     out, page = tmp_path / "result.npz", tmp_path / "report.html"
     arguments = ["recover", "p.npz", "--rank", "2", "-o", str(out), "--report", str(page), *ENDLESS]
     with on_terminal([*COMMAND, *arguments], folder) as (process, terminal):
-        wait_for(terminal, b"misfit")
+        wait_for(terminal, RUNNING)
         process.send_signal(sent)
         assert process.wait(timeout=60) == 1
     recovery = rr.load(out)
@@ -47,7 +48,7 @@ def test_a_signal_that_the_parent_ignores_stays_ignored(
     arguments = ["recover", "p.npz", "--rank", "2", "-o", str(out), *ENDLESS, "--time-limit", "2"]
     shell = ["sh", "-c", f'trap "" {ignored}; exec "$@"', "sh"]
     with on_terminal([*shell, *COMMAND, *arguments], folder) as (process, terminal):
-        wait_for(terminal, b"misfit")
+        wait_for(terminal, RUNNING)
         process.send_signal(getattr(signal, f"SIG{ignored}"))
         assert process.wait(timeout=60) == 0
     recovery = rr.load(out)
