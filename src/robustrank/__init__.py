@@ -9,6 +9,7 @@
 
 from robustrank import metrics, operators, simulate, theory
 from robustrank.api import Interrupted, recover, recover_many
+from robustrank.backend import DeviceMemoryError, ReducedPrecisionWarning
 from robustrank.problem import Problem, UndersampledWarning
 from robustrank.result import Certificate, Recovery, Status, load
 from robustrank.solvers import (
@@ -21,9 +22,7 @@ from robustrank.solvers import (
     RankEstimator,
     RankSchedule,
     Settling,
-    TruncatedWeights,
     TwoStage,
-    UniformWeights,
     VanillaGD,
     Weighting,
 )
@@ -33,6 +32,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Certificate",
     "Damping",
+    "DeviceMemoryError",
     "GaussNewton",
     "Interrupted",
     "MedianTGD",
@@ -43,12 +43,11 @@ __all__ = [
     "RankEstimator",
     "RankSchedule",
     "Recovery",
+    "ReducedPrecisionWarning",
     "Settling",
     "Status",
-    "TruncatedWeights",
     "TwoStage",
     "UndersampledWarning",
-    "UniformWeights",
     "VanillaGD",
     "Weighting",
     "load",

@@ -41,10 +41,11 @@ class UndersampledWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Measurements ``y`` = A(M) of a matrix M of ``rank``, A being ``operator``; validated once.
+    """Measurements ``y`` = A(M) of a matrix M of ``rank``, where A is ``operator``.
 
-    ``y`` may contain ±inf, which is an outlier like any other, but no NaN. It is converted to the
-    finer dtype of its own and the operator's; the factors have the same dtype. Passes over the
+    The input is validated on construction. ``y`` may contain ±inf, which is an outlier like any
+    other, but no NaN. It is promoted to the common dtype of y and the operator, which is also the
+    dtype of the factors. Passes over the
     sensing data are counted in ``counter``.
     """
 
@@ -201,7 +202,7 @@ def _checked_measurements(y: Any, operator: Operator) -> Array:
             f"y contains NaN ({missing} of {m} values); remove those entries from y and the same "
             "rows from A"
         )
-    _check_majority(values)
+    _check_not_degenerate(values)
     return values
 
 
@@ -218,15 +219,15 @@ def _as_real_floating(values: Array, operator: Operator) -> Array:
     return xp.astype(values, xp.result_type(values.dtype, operator.dtype), copy=False)
 
 
-def _check_majority(values: Array) -> None:
-    """Raise if more than half of the measurements are equal: medians are meaningless then."""
+def _check_not_degenerate(values: Array) -> None:
+    """Raise if y is zero, mostly infinite or mostly constant: medians are meaningless then."""
     array = to_numpy(values)
     if not np.any(array):
         raise ValueError("y is all zero; expected nonzero measurements of M")
     infinite = int(np.sum(np.isinf(array)))
     if infinite > len(array) // 2:
         raise ValueError(
-            f"{infinite} of {len(array)} measurements in y are infinite; expected fewer than half"
+            f"{infinite} of {len(array)} measurements in y are infinite; expected at most half"
         )
     # If more than half are equal, the median is one of them.
     middle = float(lower_median(array))
@@ -239,8 +240,8 @@ def _check_majority(values: Array) -> None:
         )
     if not float(lower_median(np.abs(array))) > 0:
         raise ValueError(
-            "half of the measurements in y are exactly zero, so the typical size of a measurement "
-            "cannot be determined; remove them from y and A"
+            "at least half of the measurements in y are exactly zero, so the typical size of a "
+            "measurement cannot be determined; remove them from y and A"
         )
 
 

@@ -13,6 +13,7 @@ from robustrank.certificate import certify, conclude
 from robustrank.certificate.noise import NoiseFit
 from robustrank.metrics import evaluate
 from robustrank.operators import as_operator
+from robustrank.result import StopReason
 from robustrank.simulate import plant
 
 
@@ -30,6 +31,7 @@ def certificate_with(inliers: int = 900, noise: float = 0.01, exact_fits: int = 
         noise=noise,
         sigma=3 * noise,
         evidence=fit.evidence,
+        required_evidence=145.0,
         prediction_error=fit.prediction_error,
     )
 
@@ -46,46 +48,61 @@ def certificate_with(inliers: int = 900, noise: float = 0.01, exact_fits: int = 
 def test_settled_requires_small_noise_and_evidence(
     inliers: int, noise: float, status: rr.Status
 ) -> None:
-    assert conclude(rr.Status.SETTLED, certificate_with(inliers, noise)) is status
+    assert conclude(StopReason.CONVERGED, certificate_with(inliers, noise)) is status
 
 
 @pytest.mark.parametrize(("exact_fits", "holds"), [(510, False), (511, True), (1000, True)])
 def test_enough_exact_fits_certify(exact_fits: int, holds: bool) -> None:
     certificate = certificate_with(exact_fits=exact_fits, noise=0.5)
-    assert certificate.holds is holds
+    assert certificate.is_exact is holds
     expected = rr.Status.RECOVERED if holds else rr.Status.UNEXPLAINED
-    assert conclude(rr.Status.SETTLED, certificate) is expected
+    assert conclude(StopReason.CONVERGED, certificate) is expected
 
 
 @pytest.mark.parametrize(
-    "ended", [rr.Status.SETTLED, rr.Status.ITERATION_LIMIT, rr.Status.TIME_LIMIT]
+    "reason", [StopReason.CONVERGED, StopReason.ITERATION_LIMIT, StopReason.TIME_LIMIT]
 )
-def test_exact_fits_certify_however_the_solver_stopped(ended: rr.Status) -> None:
-    assert conclude(ended, certificate_with(exact_fits=600)) is rr.Status.RECOVERED
+def test_exact_fits_certify_however_the_solver_stopped(reason: StopReason) -> None:
+    assert conclude(reason, certificate_with(exact_fits=600)) is rr.Status.RECOVERED
 
 
-@pytest.mark.parametrize("ended", [rr.Status.STOPPED, rr.Status.INTERRUPTED, rr.Status.DIVERGED])
-def test_a_stopped_run_keeps_its_status(ended: rr.Status) -> None:
-    assert conclude(ended, certificate_with(exact_fits=600)) is ended
+@pytest.mark.parametrize(
+    ("reason", "status"),
+    [
+        (StopReason.CALLBACK, rr.Status.STOPPED),
+        (StopReason.INTERRUPTED, rr.Status.INTERRUPTED),
+        (StopReason.DIVERGED, rr.Status.DIVERGED),
+    ],
+)
+def test_a_stopped_run_is_never_certified(reason: StopReason, status: rr.Status) -> None:
+    assert conclude(reason, certificate_with(exact_fits=600)) is status
 
 
-@pytest.mark.parametrize("ended", [rr.Status.ITERATION_LIMIT, rr.Status.TIME_LIMIT])
-def test_a_limit_is_reported_without_enough_exact_fits(ended: rr.Status) -> None:
-    assert conclude(ended, certificate_with()) is ended
+@pytest.mark.parametrize(
+    ("reason", "status"),
+    [
+        (StopReason.ITERATION_LIMIT, rr.Status.ITERATION_LIMIT),
+        (StopReason.TIME_LIMIT, rr.Status.TIME_LIMIT),
+    ],
+)
+def test_a_limit_is_reported_without_enough_exact_fits(
+    reason: StopReason, status: rr.Status
+) -> None:
+    assert conclude(reason, certificate_with()) is status
 
 
 def test_too_few_measurements_to_certify_anything() -> None:
     few = replace(certificate_with(), required=1001)
-    assert conclude(rr.Status.SETTLED, few) is rr.Status.UNDERDETERMINED
-    assert conclude(rr.Status.ITERATION_LIMIT, few) is rr.Status.UNDERDETERMINED
-    assert conclude(rr.Status.TIME_LIMIT, few) is rr.Status.TIME_LIMIT
+    assert conclude(StopReason.CONVERGED, few) is rr.Status.UNDERDETERMINED
+    assert conclude(StopReason.ITERATION_LIMIT, few) is rr.Status.UNDERDETERMINED
+    assert conclude(StopReason.TIME_LIMIT, few) is rr.Status.TIME_LIMIT
 
 
 @pytest.mark.parametrize("exact_fits", [0, 600])
 def test_an_undetermined_matrix_is_not_certified(exact_fits: int) -> None:
     certificate = replace(certificate_with(exact_fits=exact_fits), determined=False)
-    assert not certificate.holds
-    assert conclude(rr.Status.SETTLED, certificate) is rr.Status.UNEXPLAINED
+    assert not certificate.is_exact
+    assert conclude(StopReason.CONVERGED, certificate) is rr.Status.UNEXPLAINED
 
 
 def test_another_matrix_that_fits_less_than_half_is_not_certified() -> None:
@@ -101,11 +118,11 @@ def test_another_matrix_that_fits_less_than_half_is_not_certified() -> None:
         problem,
         residual,
         np.ones(400),
-        ended=rr.Status.SETTLED,
+        reason=StopReason.CONVERGED,
         linearize=lambda: normalized.operator.tangent(u[:, :1], vt[:1].T),
     )
     assert certificate.exact_fits == 160 > certificate.degrees_of_freedom + 10
-    assert not certificate.holds
+    assert not certificate.is_exact
     assert status is rr.Status.UNEXPLAINED
 
 
@@ -113,8 +130,8 @@ def test_noise_is_settled_and_not_certified_as_exact() -> None:
     planted = plant(20, 15, 2, 600, outliers=0.05, noise=0.05, rng=5)
     result = rr.recover(planted.A, planted.y, 2)
     assert result.status is rr.Status.SETTLED
-    assert result.converged
-    assert not result.certificate.holds
+    assert result.certified
+    assert not result.certificate.is_exact
     assert 1e-4 < result.certificate.misfit < 0.1
 
 
@@ -122,16 +139,16 @@ def test_random_measurements_are_not_certified() -> None:
     planted = plant(20, 15, 2, 600, rng=5)
     y = np.random.default_rng(0).standard_normal(600)
     result = rr.recover(planted.A, y, 2, solver=rr.MedianTGD(max_iterations=2000))
-    assert not result.converged
-    assert not result.certificate.holds
+    assert not result.certified
+    assert not result.certificate.is_exact
 
 
 def test_undersampled_problem_warns_and_is_not_certified() -> None:
     planted = plant(20, 15, 2, 50, rng=5)
     with pytest.warns(rr.UndersampledWarning, match="50 measurements .* 66 degrees of freedom"):
         result = rr.recover(planted.A, planted.y, 2, solver=rr.MedianTGD(max_iterations=3000))
-    assert not result.certificate.holds
-    assert not result.converged
+    assert not result.certificate.is_exact
+    assert not result.certified
     assert result.status in (rr.Status.UNDERDETERMINED, rr.Status.ITERATION_LIMIT)
 
 
@@ -141,7 +158,7 @@ def test_so_few_measurements_that_anything_fits_are_underdetermined() -> None:
         result = rr.recover(planted.A, planted.y, 2)
     assert result.status is rr.Status.UNDERDETERMINED
     assert "lower the rank" in result.status.advice
-    assert not result.converged
+    assert not result.certified
 
 
 def test_a_wrong_matrix_that_fits_half_exactly_is_not_certified() -> None:
@@ -149,7 +166,7 @@ def test_a_wrong_matrix_that_fits_half_exactly_is_not_certified() -> None:
     planted = plant(20, 15, 2, 90, outliers=0.3, outlier_model="scale", rng=2)
     result = rr.recover(planted.A, planted.y, 2, solver="gauss-newton")
     assert evaluate(result, planted).error > 0.1
-    assert not result.converged
+    assert not result.certified
 
 
 def test_a_missing_small_component_is_not_certified_in_float32() -> None:
@@ -170,4 +187,4 @@ def test_a_diverged_run_is_reported_without_warnings() -> None:
     planted = plant(20, 15, 2, 400, rng=5)
     result = rr.recover(planted.A, planted.y, 2, solver=rr.MedianTGD(step_size=50.0))
     assert result.status is rr.Status.DIVERGED
-    assert not result.certificate.holds
+    assert not result.certificate.is_exact

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.certificate import all_are_cross_checked, certify, determines_the_answer
+from robustrank.certificate import all_are_cross_checked, certify, determines_the_matrix
 from robustrank.linalg import TangentMap
 from robustrank.operators import StoredTangent, UnstoredTangent, as_operator
 from robustrank.simulate import Planted
@@ -46,7 +46,7 @@ def test_determined_if_the_jacobian_has_full_rank(stored: bool) -> None:
         rows = tangent_map(A, left, right, stored=True)
         assert isinstance(rows, StoredTangent)
         full = bool(np.linalg.matrix_rank(rows.rows.reshape(m, -1)) == freedom)
-        assert determines_the_answer(tangent_map(A, left, right, stored), np.ones(m)) == full
+        assert determines_the_matrix(tangent_map(A, left, right, stored), np.ones(m)) == full
         seen.add(full)
     assert seen == {True, False}
 
@@ -55,8 +55,8 @@ def test_measurements_that_are_not_fitted_do_not_count() -> None:
     rng = np.random.default_rng(1)
     operator = as_operator(rng.standard_normal((100, 8, 7)))
     tangent = operator.tangent(*bases(rng, 8, 7, 2))
-    assert determines_the_answer(tangent, np.ones(100))
-    assert not determines_the_answer(tangent, (np.arange(100) < 20).astype(float))
+    assert determines_the_matrix(tangent, np.ones(100))
+    assert not determines_the_matrix(tangent, (np.arange(100) < 20).astype(float))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -74,7 +74,7 @@ def test_a_row_with_as_many_entries_as_the_rank_is_not_cross_checked(
         A = every_entry[(row > 0) | (column < entries_of_the_first_row)]
         tangent = tangent_map(A, left, right, stored)
         fitted = np.ones(len(A), dtype)
-        assert determines_the_answer(tangent, fitted)
+        assert determines_the_matrix(tangent, fitted)
         assert all_are_cross_checked(tangent, fitted) is expected
 
 
@@ -101,7 +101,7 @@ def test_a_row_that_depends_on_an_outlier_is_not_certified() -> None:
     y[1] += 1.0
     result = rr.recover(A, y, 2)
     assert result.certificate.exact_fits >= result.certificate.required  # the count is not enough
-    assert not result.converged
+    assert not result.certified
 
 
 @pytest.mark.parametrize("solver", ["auto", "median-tgd"])
@@ -121,7 +121,7 @@ def test_sampled_entries_never_certify_a_wrong_matrix(solver: str) -> None:
 
 
 @pytest.mark.parametrize("solver", ["auto", "message-passing", "median-tgd"])
-@pytest.mark.parametrize("check", ["determines_the_answer", "all_are_cross_checked"])
+@pytest.mark.parametrize("check", ["determines_the_matrix", "all_are_cross_checked"])
 def test_every_result_is_checked_before_it_is_certified(
     check: str, solver: str, small: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,4 +129,4 @@ def test_every_result_is_checked_before_it_is_certified(
     monkeypatch.setattr(import_module(certify.__module__), check, lambda *_: False)
     result = rr.recover(small.A, small.y, 2, solver=solver)
     assert not result.certificate.determined
-    assert not result.converged
+    assert not result.certified

@@ -10,7 +10,7 @@ from robustrank.operators import as_operator
 from robustrank.problem import Problem
 from robustrank.simulate import plant
 
-SETTLES_EARLY = rr.GaussNewton(max_iterations=200, settling=rr.Settling(earliest=0))
+SETTLES_EARLY = rr.GaussNewton(max_iterations=200, settling=rr.Settling(start_after=0))
 
 
 @pytest.mark.parametrize("unit_of_A", [1.0, 1e-170, 1e160])
@@ -40,6 +40,6 @@ def test_with_few_measurements_a_missing_singular_value_would_not_be_noticed() -
     result = rr.recover(planted.A, planted.y, 2)
     assert result.status is not rr.Status.SETTLED
     problem = Problem(as_operator(planted.A), planted.y, 2)
-    solver = rr.GaussNewton(settling=rr.Settling(earliest=0))
+    solver = rr.GaussNewton(settling=rr.Settling(start_after=0))
     rank_1 = rr.recover(planted.A, planted.y, 1, solver=solver)
     assert rank_may_be_too_low(problem, rank_1)

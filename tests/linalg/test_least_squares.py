@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robustrank.backend import full_precision, like, solve_positive, to_numpy
+from robustrank.backend import full_precision, like, solve_positive_definite, to_numpy
 from robustrank.linalg import conjugate_gradient_iterates, damped_least_squares, solve_directly
 from robustrank.operators import UnstoredTangent, as_operator
 
@@ -97,7 +97,7 @@ def test_failed_factorization_is_replaced_by_a_gradient_step(
 ) -> None:
     monkeypatch.setattr("robustrank.linalg.least_squares.on_gpu", lambda _: True)
     monkeypatch.setattr(
-        "robustrank.linalg.least_squares.solve_positive",
+        "robustrank.linalg.least_squares.solve_positive_definite",
         lambda _, right: np.full_like(right, np.nan),
     )
     A, U, V, w, target = problem()
@@ -112,13 +112,13 @@ def test_solve_positive_agrees_with_a_general_solver(xp: Any, dtype: str) -> Non
     matrix = (root @ root.mT + np.eye(6)).astype(dtype)
     right = rng.standard_normal((2, 6)).astype(dtype)
     with full_precision(xp.asarray(matrix)):
-        found = to_numpy(solve_positive(xp.asarray(matrix), xp.asarray(right)))
+        found = to_numpy(solve_positive_definite(xp.asarray(matrix), xp.asarray(right)))
     expected = np.linalg.solve(matrix.astype(float), right[..., None].astype(float))[..., 0]
     assert np.allclose(found, expected, atol=1e-3 if dtype == "float32" else 1e-9)
 
 
 def test_solve_positive_does_not_solve_with_an_indefinite_matrix(xp: Any) -> None:
-    solution = to_numpy(solve_positive(xp.asarray(-np.eye(3)), xp.asarray(np.ones(3))))
+    solution = to_numpy(solve_positive_definite(xp.asarray(-np.eye(3)), xp.asarray(np.ones(3))))
     assert not np.any(solution == 1)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from robustrank.backend import to_numpy
-from robustrank.linalg import diagonal_times, left_times, times, weighted
+from robustrank.linalg import matvec, scale_columns, vecmat, weighted
 
 
 @pytest.mark.parametrize("leading", [(), (3,)])
@@ -17,9 +17,9 @@ def test_products_agree_with_einsum(xp: Any, leading: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     A, x, y = (rng.standard_normal((*leading, *shape)) for shape in ((5, 4), (4,), (5,)))
     products = {
-        "...ij,...j->...i": (times(xp.asarray(A), xp.asarray(x)), (A, x)),
-        "...i,...ij->...j": (left_times(xp.asarray(y), xp.asarray(A)), (y, A)),
-        "...ij,...j->...ij": (diagonal_times(xp.asarray(A), xp.asarray(x)), (A, x)),
+        "...ij,...j->...i": (matvec(xp.asarray(A), xp.asarray(x)), (A, x)),
+        "...i,...ij->...j": (vecmat(xp.asarray(y), xp.asarray(A)), (y, A)),
+        "...ij,...j->...ij": (scale_columns(xp.asarray(A), xp.asarray(x)), (A, x)),
     }
     for subscripts, (found, factors) in products.items():
         assert np.allclose(to_numpy(found), np.einsum(subscripts, *factors))

@@ -11,6 +11,7 @@ import numpy as np
 import robustrank as rr
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
+from robustrank.result import StopReason
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import MedianTGD, drive
 
@@ -66,7 +67,7 @@ def test_infinite_measurements_make_vanilla_gd_diverge(small: Planted) -> None:
     result = rr.recover(small.A, y, 2, solver="vanilla-gd")
     assert result.status is rr.Status.DIVERGED
     assert np.all(np.isfinite(result.matrix))
-    assert not result.converged
+    assert not result.certified
 
 
 def test_a_step_size_that_is_too_large_diverges_and_keeps_finite_factors(small: Planted) -> None:
@@ -99,7 +100,7 @@ def test_a_batch_gives_the_same_states_as_single_runs(small: Planted) -> None:
     together = drive(problems, solver, rng)
     for problem, outcome in zip(problems, together, strict=True):
         (alone,) = drive([problem], solver, rng)
-        assert outcome.ended is alone.ended
+        assert outcome.reason is alone.reason
         assert outcome.iterations == alone.iterations
         assert len(outcome.history) == len(alone.history)
         product, expected = (of.state.U @ of.state.V.T for of in (outcome, alone))
@@ -116,7 +117,7 @@ def test_a_run_that_is_never_finite_gives_the_zero_matrix(small: Planted) -> Non
 
     problem = Problem(as_operator(small.A), small.y, 2)
     (outcome,) = drive([problem], Broken(), np.random.default_rng(0))
-    assert outcome.ended is rr.Status.DIVERGED
+    assert outcome.reason is StopReason.DIVERGED
     assert not np.any(outcome.state.U)
     assert np.array_equal(outcome.state.residual, problem.normalized().y)
 
@@ -125,5 +126,5 @@ def test_solver_time_limit_applies_to_one_run(small: Planted) -> None:
     problem = Problem(as_operator(small.A), small.y, 2)
     solver = MedianTGD(tolerance=0, max_iterations=10**7)
     (outcome,) = drive([problem], solver, np.random.default_rng(0), time_limit=0.05)
-    assert outcome.ended is rr.Status.TIME_LIMIT
+    assert outcome.reason is StopReason.TIME_LIMIT
     assert 0 < outcome.iterations < 10**7

@@ -11,8 +11,9 @@ import robustrank as rr
 from robustrank.metrics import evaluate, normalized_error
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
+from robustrank.result import StopReason
 from robustrank.simulate import Planted, plant
-from robustrank.solvers import MessagePassing, MessageState, drive
+from robustrank.solvers import MessagePassing, MessagePassingState, drive
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def flipped() -> Planted:
     return plant(60, 50, 2, 880, outliers=0.2, outlier_model="flip", rng=11)
 
 
-def states_until_finished(problem: Problem, solver: MessagePassing) -> list[MessageState]:
+def states_until_finished(problem: Problem, solver: MessagePassing) -> list[MessagePassingState]:
     states = [solver.start(problem, np.random.default_rng(0))]
     while not solver.is_finished(problem, states[-1]):
         states.append(solver.step(problem, states[-1]))
@@ -31,7 +32,7 @@ def states_until_finished(problem: Problem, solver: MessagePassing) -> list[Mess
 def test_estimated_error_is_close_to_the_true_error(flipped: Planted) -> None:
     given = Problem(as_operator(flipped.A), flipped.y, 2)
     problem, unit = given.normalized(), given.units.matrix
-    states = states_until_finished(problem, MessagePassing(near=0.02))[1:]
+    states = states_until_finished(problem, MessagePassing(target_error=0.02))[1:]
     truth = flipped.left, flipped.right
     estimated = [float(state.mixture.error) * unit for state in states]
     actual = [normalized_error((state.U * unit, state.V), truth) for state in states]
@@ -53,7 +54,7 @@ def test_recovers_with_every_outlier_model(model: str, share: float) -> None:
 
 
 def test_alone_it_stops_at_a_rough_estimate(flipped: Planted) -> None:
-    result = rr.recover(flipped.A, flipped.y, 2, solver=MessagePassing(near=0.25))
+    result = rr.recover(flipped.A, flipped.y, 2, solver=MessagePassing(target_error=0.25))
     error = evaluate(result, flipped).error
     assert 1e-3 < error < 0.5
     assert result.status is not rr.Status.RECOVERED
@@ -75,7 +76,7 @@ def test_stops_when_the_error_no_longer_decreases() -> None:
     assert np.array_equal(estimate.point.left, best.point.left)
     assert estimate.error == best.error
     two_stages = rr.TwoStage(solver, rr.GaussNewton())
-    assert not rr.recover(planted.A, planted.y, 2, solver=two_stages).converged
+    assert not rr.recover(planted.A, planted.y, 2, solver=two_stages).certified
 
 
 def test_an_estimate_of_zero_does_not_end_the_run() -> None:
@@ -87,21 +88,23 @@ def test_an_estimate_of_zero_does_not_end_the_run() -> None:
 
 def test_stops_earlier_once_all_singular_values_are_found(flipped: Planted) -> None:
     problem = Problem(as_operator(flipped.A), flipped.y, 2).normalized()
-    states = states_until_finished(problem, MessagePassing(near=1e-3, near_at_full_rank=0.25))
+    states = states_until_finished(
+        problem, MessagePassing(target_error=1e-3, target_error_at_full_rank=0.25)
+    )
     full_rank = [bool(np.all(state.best.point.values > 0)) for state in states]
     assert full_rank[-1]
-    assert len(states) < len(states_until_finished(problem, MessagePassing(near=1e-3)))
+    assert len(states) < len(states_until_finished(problem, MessagePassing(target_error=1e-3)))
 
 
 def test_in_a_batch_each_problem_ends_when_it_is_finished() -> None:
     planted = [plant(16, 12, 1, 260, outliers=share, rng=1) for share in (0.0, 0.3)]
     problems = [Problem(as_operator(one.A), one.y, 1) for one in planted]
-    solver, rng = MessagePassing(near=0.05), np.random.default_rng(0)
+    solver, rng = MessagePassing(target_error=0.05), np.random.default_rng(0)
     together = drive(problems, solver, rng)
     alone = [drive([problem], solver, rng)[0] for problem in problems]
     assert alone[0].iterations < alone[1].iterations
     for one, other in zip(together, alone, strict=True):
-        assert one.ended is other.ended is rr.Status.SETTLED
+        assert one.reason is other.reason is StopReason.CONVERGED
         assert one.iterations == other.iterations
         assert np.allclose(one.state.U @ one.state.V.T, other.state.U @ other.state.V.T)
 

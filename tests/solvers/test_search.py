@@ -134,7 +134,9 @@ def test_no_other_candidate_is_tried_after_an_interrupted_rank_estimate() -> Non
             return after
 
     estimator = rr.RankEstimator(
-        Interrupted(near=1e-3, near_at_full_rank=0.25, patience=10, max_iterations=100)
+        Interrupted(
+            target_error=1e-3, target_error_at_full_rank=0.25, patience=10, max_iterations=100
+        )
     )
     solver = rr.Portfolio((Recorded(max_iterations=5), Recorded()), rank_estimator=estimator)
     with pytest.raises(rr.Interrupted):

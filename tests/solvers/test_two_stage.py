@@ -16,8 +16,8 @@ from robustrank.solvers import (
     MessagePassing,
     RankSchedule,
     Settling,
-    StagedState,
     TwoStage,
+    TwoStageState,
     message_passing_then_gauss_newton,
 )
 from robustrank.solvers.gauss_newton import Phase
@@ -30,7 +30,7 @@ def problem_of(m: int = 300, rank: int = 2, **given: Any) -> Problem:
     return Problem(as_operator(planted.A), planted.y, rank).normalized()
 
 
-def hand_over(problem: Problem, solver: TwoStage) -> tuple[StagedState, StagedState]:
+def hand_over(problem: Problem, solver: TwoStage) -> tuple[TwoStageState, TwoStageState]:
     """The last state of the first solver and the first state of the second."""
     state = solver.start(problem, np.random.default_rng(0))
     while state.stage == FIRST:
@@ -77,20 +77,20 @@ def test_an_estimate_of_zero_is_replaced_by_the_spectral_initialization() -> Non
 )
 def test_only_a_credible_estimate_is_settled_immediately(noise: float, phase: int) -> None:
     problem = problem_of(m=450, outliers=0.1, noise=noise, rng=5)
-    second = GaussNewton(settling=Settling(immediately=True))
-    _, state = hand_over(problem, TwoStage(MessagePassing(near=0.1), second))
+    second = GaussNewton(settling=Settling(skip_search=True))
+    _, state = hand_over(problem, TwoStage(MessagePassing(target_error=0.1), second))
     assert int(state.inner.phase) == phase
 
 
 def test_without_immediate_settling_the_second_solver_searches() -> None:
     problem = problem_of(m=450, outliers=0.1, noise=0.05, rng=5)
-    _, state = hand_over(problem, TwoStage(MessagePassing(near=0.1), GaussNewton()))
+    _, state = hand_over(problem, TwoStage(MessagePassing(target_error=0.1), GaussNewton()))
     assert int(state.inner.phase) == Phase.SEARCHING
 
 
 def test_in_a_batch_the_second_solver_starts_when_all_problems_are_ready() -> None:
     problems = [problem_of(outliers=share, rng=2) for share in (0.0, 0.25)]
-    solver = TwoStage(MessagePassing(near=0.1), GaussNewton())
+    solver = TwoStage(MessagePassing(target_error=0.1), GaussNewton())
     alone = [hand_over(problem, solver) for problem in problems]
     waits = [int(before.inner.iteration) for before, _ in alone]
     assert waits[0] < waits[1]
@@ -104,7 +104,7 @@ def test_in_a_batch_the_second_solver_starts_when_all_problems_are_ready() -> No
 
 def test_a_problem_that_waits_for_its_batch_does_not_end_before_it_is_solved() -> None:
     planted = [plant(30, 24, 2, 300, outliers=share, rng=2) for share in (0.0, 0.25)]
-    solver = TwoStage(MessagePassing(near=0.1), GaussNewton())
+    solver = TwoStage(MessagePassing(target_error=0.1), GaussNewton())
     results = list(rr.recover_many([(p.A, p.y) for p in planted], 2, solver=solver, batch=2))
     assert [result.status for result in results] == [rr.Status.RECOVERED] * 2
 

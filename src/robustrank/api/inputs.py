@@ -29,7 +29,7 @@ SOLVERS: dict[str, Callable[[], Solver[Any] | Portfolio]] = {
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during ``recover``. The result so far is in ``recovery``; nothing is lost."""
+    """Ctrl-C during ``recover``. The result so far is in ``recovery``."""
 
     def __init__(self, recovery: Recovery) -> None:
         super().__init__(f"interrupted after {recovery.iterations} iterations")

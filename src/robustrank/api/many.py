@@ -40,9 +40,9 @@ def recover_many(
 ) -> Iterator[Recovery]:
     """Recover a matrix from each of many problems, and yield the results in order.
 
-    On a GPU, problems of the same shape are solved in batches, because a single problem does not
-    use the whole GPU. On a CPU they are solved one after another. Each result equals that of
-    ``recover`` up to rounding.
+    On a GPU, consecutive problems with the same shape and dtype are solved in batches, because a
+    single problem does not use the whole GPU. On a CPU they are solved one after another. Each
+    result equals that of ``recover`` up to rounding.
 
     Parameters
     ----------
@@ -52,12 +52,17 @@ def recover_many(
     rank, shape, solver, device, rng
         As for ``recover``; the same for all problems.
     batch
-        The batch size. Default: as many problems as fit in GPU memory, at most 32.
+        The batch size. Default: on a GPU as many problems as fit in memory, at most 32; on a CPU 1.
 
     Yields
     ------
     Recovery
         One for each problem. Its ``seconds`` are its share of the time of the batch.
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C, with the result of the first unfinished problem in ``recovery``.
     """
     chosen, generator = solver_from(solver), as_generator(rng)
     check_count(rank=rank)

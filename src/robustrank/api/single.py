@@ -35,8 +35,8 @@ def recover(
     y
         The m measurements. Outliers may have any size, infinity included.
     rank
-        The rank of M or an upper bound on it. With ``solver="auto"`` the result has the rank that
-        the measurements support.
+        The rank of M or an upper bound on it. With ``solver="auto"`` a lower rank is used if the
+        result can be certified with it.
     shape
         (n1, n2), needed only if A is two-dimensional.
     solver
@@ -48,8 +48,9 @@ def recover(
     time_limit
         Stop after this many seconds and return the best result so far.
     device
-        ``"cuda"``, ``"cuda:1"`` or ``"cpu"``: move A and y there first; NumPy arrays become PyTorch
-        tensors. The result stays on the device. By default the computation runs where A is.
+        ``"cuda"``, ``"cuda:1"`` or ``"cpu"``: move A and y there first, unless A is an operator.
+        On a GPU, NumPy arrays become PyTorch tensors. The factors stay on the device. By default
+        the computation runs where A is.
     rng
         Random seed or generator; used for the initial vector of the SVD of large matrices.
 

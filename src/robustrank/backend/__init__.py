@@ -1,4 +1,4 @@
-"""The only package that knows array libraries.
+"""The only package with code that is specific to an array library.
 
 Everything numeric is written against the array API standard; what the standard lacks is here.
 """
@@ -33,7 +33,7 @@ from robustrank.backend.gpu import (
     run_concurrently,
 )
 from robustrank.backend.libraries import LIBRARIES, load_library, standard_normal
-from robustrank.backend.primitives import kth_smallest, solve_positive, thin_svd
+from robustrank.backend.primitives import kth_smallest, solve_positive_definite, thin_svd
 
 __all__ = [
     "LIBRARIES",
@@ -66,7 +66,7 @@ __all__ = [
     "on_gpu",
     "reject_masked",
     "run_concurrently",
-    "solve_positive",
+    "solve_positive_definite",
     "standard_normal",
     "thin_svd",
     "to_numpy",

@@ -77,7 +77,7 @@ def has_double_precision(array: Array) -> bool:
 
 
 def epsilon(array: Array) -> float:
-    """The rounding unit of the array's precision."""
+    """The machine epsilon of the array's dtype."""
     return float(namespace(array).finfo(array.dtype).eps)
 
 

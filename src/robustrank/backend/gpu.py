@@ -98,7 +98,7 @@ def _move_with_torch(array: Any, kind: str, target: str) -> Array:
             f"device={target!r} needs PyTorch for NumPy arrays; install it with: pip install torch"
         ) from error
     if kind == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"PyTorch sees no CUDA device for device={target!r}; leave device out")
+        raise ValueError(f"PyTorch finds no CUDA device for device={target!r}; omit device")
     return torch.asarray(array if is_torch_array(array) else np.asarray(array), device=target)
 
 
@@ -178,8 +178,8 @@ def gpus() -> list[Gpu]:
 def full_precision(array: Array) -> AbstractContextManager[Any]:
     """A context in which matrix products of such arrays keep their precision.
 
-    On a GPU, JAX multiplies float32 arrays in TF32 (10-bit mantissa) by default. PyTorch and CuPy
-    do so only if the user asked for it; this process-wide setting is left alone, with a warning.
+    On a GPU, JAX multiplies float32 arrays in TF32 (10-bit mantissa) by default. PyTorch
+    does so only if it is enabled for the whole process; this setting is left alone, with a warning.
     """
     if is_torch_array(array) and "float32" in str(array.dtype):
         import torch

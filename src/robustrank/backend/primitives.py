@@ -29,11 +29,11 @@ def thin_svd(matrix: Array) -> tuple[Array, Array, Array]:
     return tuple(xp.linalg.svd(matrix, full_matrices=False))
 
 
-def solve_positive(matrix: Array, right: Array) -> Array:
+def solve_positive_definite(matrix: Array, right: Array) -> Array:
     """The solution x of matrix · x = right for a positive definite matrix.
 
-    If the matrix is not positive definite, PyTorch and JAX return NaN. NumPy and CuPy have no such
-    solver; there the result of a general solver is returned.
+    If the matrix is not positive definite, the result is NaN for PyTorch and JAX. For NumPy and
+    CuPy a general solver is used.
     """
     xp = namespace(matrix)
     if is_jax_array(matrix):

@@ -1,4 +1,4 @@
-"""From the evidence to a status: the only place where a result is called RECOVERED or SETTLED."""
+"""From the evidence to a status: the only place where a result is certified."""
 
 from __future__ import annotations
 
@@ -9,61 +9,73 @@ import numpy as np
 
 from robustrank.backend import Array, namespace
 from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
-from robustrank.certificate.determination import all_are_cross_checked, determines_the_answer
+from robustrank.certificate.determination import all_are_cross_checked, determines_the_matrix
 from robustrank.certificate.noise import fit_noise
 from robustrank.linalg import TangentMap, lower_median, weighted
 from robustrank.problem import Problem
-from robustrank.result import Certificate, Status
+from robustrank.result import Certificate, Status, StopReason
 
-# Residuals are called noise only below this share of a typical measurement,
+# The largest noise level of a certified result, relative to a typical measurement.
 _NOISE_LIMIT = 0.2
-# and only with this much evidence, which grows with the degrees of freedom: near the information
-# limit a wrong matrix that rejects the measurements it does not fit leaves small residuals too.
+# The evidence that certifies a noisy result. It grows with the degrees of freedom, because near the
+# information limit a wrong matrix that rejects the measurements it does not fit has small residuals
+# too.
 _EVIDENCE, _EVIDENCE_PER_DEGREE = 20.0, 0.25
+
+# The status of an uncertified result, for each reason to stop other than convergence.
+_UNCERTIFIED = {
+    StopReason.CALLBACK: Status.STOPPED,
+    StopReason.INTERRUPTED: Status.INTERRUPTED,
+    StopReason.DIVERGED: Status.DIVERGED,
+    StopReason.TIME_LIMIT: Status.TIME_LIMIT,
+    StopReason.ITERATION_LIMIT: Status.ITERATION_LIMIT,
+}
 
 
 def certify(
     problem: Problem,
     residual: Array,
     inliers: Array,
-    ended: Status,
+    reason: StopReason,
     linearize: Callable[[], TangentMap],
 ) -> tuple[Certificate, Status]:
     """The certificate and the status of a result.
 
-    ``residual`` is y − A(result) and ``inliers`` is one or zero, both (m,); ``ended`` says how the
-    solver stopped. ``linearize`` gives the tangent map at the result, with orthonormal factors and
-    in normalized units; it is called only if there is a claim to check.
+    ``residual`` is y − A(result) and ``inliers`` is one or zero, both (m,); ``reason`` is why the
+    solver stopped. ``linearize`` returns the tangent map at the result, with orthonormal factors
+    and in normalized units; it is called only if the result would be certified.
     """
     with np.errstate(over="ignore"):  # residuals of a diverged run can have any size
         certificate = _collect(problem, residual, inliers)
-    status = conclude(ended, certificate)
-    if status.converged:
+    status = conclude(reason, certificate)
+    if status.certified:
         fitted = _fitted(problem, residual, inliers)
         tangent = linearize()
-        determined = determines_the_answer(tangent, fitted) and all_are_cross_checked(
+        determined = determines_the_matrix(tangent, fitted) and all_are_cross_checked(
             tangent, fitted
         )
         certificate = replace(certificate, determined=determined)
-        status = conclude(ended, certificate)
+        status = conclude(reason, certificate)
     return certificate, status
 
 
-def conclude(ended: Status, certificate: Certificate) -> Status:
-    """The status that follows from how the solver stopped and from the certificate."""
-    if ended in (Status.STOPPED, Status.INTERRUPTED, Status.DIVERGED):
-        return ended
-    if certificate.holds:
+def conclude(reason: StopReason, certificate: Certificate) -> Status:
+    """The status that follows from the certificate and from why the solver stopped."""
+    if reason in (StopReason.CALLBACK, StopReason.INTERRUPTED, StopReason.DIVERGED):
+        return _UNCERTIFIED[reason]
+    if certificate.is_exact:
         return Status.RECOVERED
-    if ended is Status.TIME_LIMIT:
-        return ended
+    if reason is StopReason.TIME_LIMIT:
+        return Status.TIME_LIMIT
     if certificate.required > certificate.measurements:
         return Status.UNDERDETERMINED
-    if ended is not Status.SETTLED:
-        return ended
-    beyond_chance = _EVIDENCE + _EVIDENCE_PER_DEGREE * certificate.degrees_of_freedom
-    consistent = certificate.noise <= _NOISE_LIMIT and certificate.evidence >= beyond_chance
-    return Status.SETTLED if consistent and certificate.determined else Status.UNEXPLAINED
+    if reason is not StopReason.CONVERGED:
+        return _UNCERTIFIED[reason]
+    consistent = (
+        certificate.noise <= _NOISE_LIMIT and certificate.evidence >= certificate.required_evidence
+    )
+    determined = certificate.determined is not False
+    return Status.SETTLED if consistent and determined else Status.UNEXPLAINED
 
 
 def _collect(problem: Problem, residual: Array, inliers: Array) -> Certificate:
@@ -81,12 +93,13 @@ def _collect(problem: Problem, residual: Array, inliers: Array) -> Certificate:
         noise=noise.level,
         sigma=noise.level * float(problem.typical_deviation),
         evidence=noise.evidence,
+        required_evidence=_EVIDENCE + _EVIDENCE_PER_DEGREE * problem.degrees_of_freedom,
         prediction_error=noise.prediction_error,
     )
 
 
 def _fitted(problem: Problem, residual: Array, inliers: Array) -> Array:
-    """The measurements that a claim is based on: exact fits, or the inliers if there is noise."""
+    """The measurements that the result is based on: exact fits, or inliers if there is noise."""
     xp = namespace(residual)
     exact = is_exact_fit(problem, residual)
     enough = int(xp.count_nonzero(exact)) > problem.degrees_of_freedom

@@ -23,7 +23,7 @@ _STEPS_PER_DEGREE = 2
 _CLOSE, _ROUNDINGS, _PROBES = 1e-4, 1e5, 5
 
 
-def determines_the_answer(tangent: TangentMap, fitted: Array) -> bool:
+def determines_the_matrix(tangent: TangentMap, fitted: Array) -> bool:
     """Whether every change of the matrix changes some of the fitted measurements.
 
     A matrix can fit more measurements than it has degrees of freedom and still be wrong if they do

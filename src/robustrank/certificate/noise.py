@@ -47,7 +47,7 @@ class NoiseFit:
 
 
 def fit_noise(problem: Problem, inlier_residual: Array, inliers: int) -> NoiseFit:
-    """The noise behind the residuals of the inliers; those of the outliers must be zero.
+    """The noise level estimated from the residuals of the inliers; the others must be zero.
 
     A fit with d degrees of freedom to N inliers leaves N − d of them to estimate the noise.
     """

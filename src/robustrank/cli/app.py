@@ -31,7 +31,8 @@ def app() -> None:
     Solve it:           robustrank recover problem.npz --rank 3 --report report.html
     Check the machine:  robustrank doctor
 
-    Exit status: 0 success, 1 no certified result or interrupted, 2 invalid input.
+    Exit status: 0 certified result, 1 no certified result or interrupted, 2 invalid input or
+    another error.
     """  # noqa: D301
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
+from robustrank.backend import to_numpy
 from robustrank.files import atomic_writer, check_writable, map_npy, read_npz
 from robustrank.result import Recovery
 
@@ -55,7 +56,8 @@ def read_data(data: Path | None, sensing: Path | None, measurements: Path | None
     """Read a problem from an ``.npz`` file, from separate files, or from both."""
     if data is None and (sensing is None or measurements is None):
         raise ValueError(
-            "no input: pass an .npz file with A and y, or --sensing A.npy and --measurements y.npy"
+            "incomplete input: pass an .npz file with A and y, or --sensing A.npy and "
+            "--measurements y.npy"
         )
     arrays = read_npz(data) if data is not None else {}
     A = map_npy(sensing) if sensing is not None else _member(arrays, "A", data)
@@ -116,7 +118,7 @@ def write_recovery(path: Path, recovery: Recovery) -> None:
     if path.suffix == ".npz":
         recovery.save(path)
         return
-    matrix = np.asarray(recovery.matrix)
+    matrix = to_numpy(recovery.matrix)
     with atomic_writer(path) as stream:
         if path.suffix == ".npy":
             np.save(stream, matrix, allow_pickle=False)

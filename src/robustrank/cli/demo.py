@@ -20,10 +20,19 @@ from robustrank.solvers import MedianTGD, VanillaGD
 
 
 @click.command()
-@click.option("--seed", type=int, default=2026, show_default=True)
-@click.option("--shape", type=MatrixShape(), default="60x50", show_default=True)
-@click.option("--rank", type=int, default=3, show_default=True)
-@click.option("-m", "--measurements", type=int, default=900, show_default=True)
+@click.option("--seed", type=int, default=2026, show_default=True, help="Random seed.")
+@click.option(
+    "--shape", type=MatrixShape(), default="60x50", show_default=True, help="Shape of the matrix."
+)
+@click.option("--rank", type=int, default=3, show_default=True, help="Rank of the matrix.")
+@click.option(
+    "-m",
+    "--measurements",
+    type=int,
+    default=900,
+    show_default=True,
+    help="Number of measurements.",
+)
 @click.option("--outliers", type=float, default=0.05, show_default=True, help="Outlier fraction.")
 @click.option(
     "--report",
@@ -35,10 +44,10 @@ from robustrank.solvers import MedianTGD, VanillaGD
 def demo(
     seed: int, shape: tuple[int, int], rank: int, measurements: int, outliers: float, report: Path
 ) -> int:
-    """Recover a matrix from measurements with 5 % outliers, and write a report page.
+    """Recover a planted matrix from measurements with outliers, and write a report page.
 
-    The default solver is compared with the paper's method and with gradient descent that does not
-    reject outliers.
+    Planted means simulated with a known solution. The default solver is compared with the paper's
+    method and with gradient descent that does not reject outliers.
     """
     require_report_libraries()
     check_writable(report)
@@ -58,7 +67,7 @@ def demo(
     title = "robustrank demo: a planted problem"
     write_report(report, robust, truth=planted, compare_with=[paper, naive], title=title)
     console.print(f"{robust.status}\nReport: {report}", highlight=False, soft_wrap=True)
-    return 0 if robust.converged else 1
+    return 0 if robust.certified else 1
 
 
 def _solve(planted: Planted, solver: str | MedianTGD | VanillaGD, title: str) -> Recovery:
@@ -83,7 +92,7 @@ def _cells(planted: Planted, recovery: Recovery) -> list[tuple[str, str]]:
     score = evaluation.outliers
     return [
         ("status", recovery.status.value),
-        ("error against the truth", f"{evaluation.error:.1e}"),
+        ("relative error", f"{evaluation.error:.1e}"),
         ("outliers found", f"{score.found:,}"),
         ("outliers missed", f"{score.missed:,}"),
         ("false positives", f"{score.false_positives:,}"),

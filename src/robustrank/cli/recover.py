@@ -33,9 +33,11 @@ _FILE = click.Path(path_type=Path)
 @click.option("--measurements", type=_FILE, help="Measurements y as .npy or .csv.")
 @click.option("--shape", type=MatrixShape(), help="Shape of the matrix; needed if A is (m, n1·n2).")
 @click.option("--solver", type=click.Choice(list(SOLVERS)), default="auto", show_default=True)
-@click.option("--max-iterations", type=int, help="Maximum number of iterations.")
+@click.option("--max-iterations", type=int, help="Maximum number of iterations of each solver.")
 @click.option(
-    "--tolerance", type=float, help="Relative change of the factors at which to stop; 0: never."
+    "--tolerance",
+    type=float,
+    help="Stop when the relative change of the factors per step is smaller; 0 disables this.",
 )
 @click.option("--time-limit", type=float, help="Stop after this many seconds.")
 @click.option("--device", help='"cuda" or "cuda:1": move the data there first (needs PyTorch).')
@@ -51,7 +53,7 @@ def recover(out: Path | None, report: Path | None, **given: Any) -> int:
     A is (m, n1, n2) or (m, n1·n2) and y is (m,). Outliers in y may have any size.
 
     \b
-    robustrank recover problem.npz --rank 5 --out answer.npz --report report.html
+    robustrank recover problem.npz --rank 5 --out result.npz --report report.html
     robustrank recover --sensing A.npy --measurements y.csv --rank 5 --out matrix.csv
 
     Ctrl-C stops the run; the result so far is still written.
@@ -70,7 +72,7 @@ def recover(out: Path | None, report: Path | None, **given: Any) -> int:
         write_report(report, recovery, truth=data.truth)
     if not given["quiet"]:
         _print_summary(recovery, data, [path for path in (out, report) if path is not None])
-    return 0 if recovery.converged else 1
+    return 0 if recovery.certified else 1
 
 
 def _solve(data: MeasuredData, given: dict[str, Any]) -> Recovery:
@@ -103,7 +105,7 @@ def _print_summary(recovery: Recovery, data: MeasuredData, written: list[Path]) 
         evaluation = evaluate(recovery, data.truth)
         score = evaluation.outliers
         click.echo(
-            f"  against truth    error {evaluation.error:.2e}; outliers: {score.found:,} found, "
+            f"  ground truth     error {evaluation.error:.2e}; outliers: {score.found:,} found, "
             f"{score.missed:,} missed, {score.false_positives:,} false positives"
         )
     for path in written:

@@ -18,10 +18,21 @@ _MODELS = "\n".join(f"  {name:<10} {model.description}" for name, model in OUTLI
 
 @click.command(epilog=f"\b\nOutlier models:\n{_MODELS}")
 @click.argument("output", type=click.Path(path_type=Path))
-@click.option("--shape", type=MatrixShape(), default="150x120", show_default=True)
-@click.option("--rank", type=click.IntRange(min=1), default=5, show_default=True)
-@click.option("-m", "--measurements", type=click.IntRange(min=1), default=2400, show_default=True)
-@click.option("--outliers", type=float, default=0.05, show_default=True, help="Fraction corrupted.")
+@click.option(
+    "--shape", type=MatrixShape(), default="150x120", show_default=True, help="Shape of the matrix."
+)
+@click.option(
+    "--rank", type=click.IntRange(min=1), default=5, show_default=True, help="Rank of the matrix."
+)
+@click.option(
+    "-m",
+    "--measurements",
+    type=click.IntRange(min=1),
+    default=2400,
+    show_default=True,
+    help="Number of measurements.",
+)
+@click.option("--outliers", type=float, default=0.05, show_default=True, help="Outlier fraction.")
 @click.option(
     "--model",
     type=click.Choice(list(OUTLIER_MODELS)),
@@ -29,9 +40,17 @@ _MODELS = "\n".join(f"  {name:<10} {model.description}" for name, model in OUTLI
     show_default=True,
     help="Distribution of the outliers; see below.",
 )
-@click.option("--noise", type=float, default=0.0, help="Uniform noise, in units of σ_r(M).")
+@click.option(
+    "--noise", type=float, default=0.0, show_default=True, help="Uniform noise, in units of σ_r(M)."
+)
 @click.option("--condition-number", type=float, help="Ratio of the singular values σ_1/σ_r.")
-@click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float64")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", "float64"]),
+    default="float64",
+    show_default=True,
+    help="Precision of the sensing data.",
+)
 @click.option("--seed", type=int, help="Random seed; the same seed gives the same problem.")
 @click.option(
     "--sensing",
@@ -90,7 +109,7 @@ def _reserve(path: Path, shape: tuple[int, int, int], dtype: str) -> np.memmap[A
         return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
     except (OSError, OverflowError, ValueError) as error:
         size = np.prod(shape, dtype=float) * np.dtype(dtype).itemsize
-        raise ValueError(f"cannot create a file of {size / 1e9:,.0f} GB for A") from error
+        raise ValueError(f"cannot create a file of {size / 1e9:,.0f} GB for A: {error}") from error
 
 
 def _print_summary(planted: Planted, output: Path, sensing: Path | None) -> None:

@@ -3,7 +3,7 @@
 from robustrank.linalg.conjugate_gradients import conjugate_gradient_iterates
 from robustrank.linalg.least_squares import damped_least_squares, solve_directly
 from robustrank.linalg.norms import frobenius_norm, spectral_norm
-from robustrank.linalg.products import diagonal_times, left_times, times, weighted
+from robustrank.linalg.products import matvec, scale_columns, vecmat, weighted
 from robustrank.linalg.quantiles import (
     lower_median,
     median_of_selected,
@@ -22,20 +22,20 @@ __all__ = [
     "as_vector",
     "conjugate_gradient_iterates",
     "damped_least_squares",
-    "diagonal_times",
     "distance",
     "frobenius_norm",
     "from_vector",
     "leading_svd",
     "leading_svd_by_products",
-    "left_times",
     "lower_median",
+    "matvec",
     "median_of_selected",
     "quantile_index",
     "retract",
     "sample_quantile",
+    "scale_columns",
     "solve_directly",
     "spectral_norm",
-    "times",
+    "vecmat",
     "weighted",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from robustrank.backend import Array, like, namespace, on_gpu, solve_positive
+from robustrank.backend import Array, like, namespace, on_gpu, solve_positive_definite
 from robustrank.linalg.conjugate_gradients import conjugate_gradient_iterates
 from robustrank.linalg.tangent_map import TangentMap, as_vector, from_vector
 
@@ -32,7 +32,7 @@ def damped_least_squares(
     if W is None:
         return _solve_iteratively(tangent, weights, right, damping, tolerance, max_iterations)
     # Where the factorization failed, take a gradient step whose length assumes that the normal
-    # equations equal their mean. Testing for failure first would make the GPU wait.
+    # matrix is a multiple of the identity. Testing for failure first would synchronize the GPU.
     gradient = right / (xp.sum(weights, axis=-1) + damping)[..., None, None]
     return xp.where(xp.isfinite(W), W, gradient)
 
@@ -57,7 +57,7 @@ def solve_directly(
     stiffness = xp.sum(weights, axis=-1)[..., None, None]
     matrix += xp.matrix_transpose(null) @ (stiffness * null)
     matrix += damping[..., None, None] * xp.eye(matrix.shape[-1], **like(right))
-    return from_vector(solve_positive(matrix, as_vector(right)), right.shape[-1])
+    return from_vector(solve_positive_definite(matrix, as_vector(right)), right.shape[-1])
 
 
 def _solve_iteratively(
@@ -70,8 +70,7 @@ def _solve_iteratively(
 ) -> Array:
     """The same by conjugate gradients on the normal equations.
 
-    The Gram matrix of a stored map is close to a multiple of the identity, so few products are
-    needed.
+    The normal matrix is often close to a multiple of the identity, so few products are needed.
     """
     xp = namespace(right)
 

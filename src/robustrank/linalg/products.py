@@ -5,17 +5,17 @@ from __future__ import annotations
 from robustrank.backend import Array, namespace
 
 
-def times(matrix: Array, vector: Array) -> Array:
+def matvec(matrix: Array, vector: Array) -> Array:
     """matrix · vector."""
     return matrix @ vector if matrix.ndim == 2 else (matrix @ vector[..., None])[..., 0]
 
 
-def left_times(vector: Array, matrix: Array) -> Array:
+def vecmat(vector: Array, matrix: Array) -> Array:
     """vectorᵀ · matrix. The form ``matrix.T @ vector`` is up to 25 times slower on JAX."""
     return vector @ matrix if matrix.ndim == 2 else (vector[..., None, :] @ matrix)[..., 0, :]
 
 
-def diagonal_times(matrix: Array, values: Array) -> Array:
+def scale_columns(matrix: Array, values: Array) -> Array:
     """matrix · diag(values): the columns scaled."""
     return matrix * values[..., None, :]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from robustrank.backend import Array, namespace
-from robustrank.linalg.products import diagonal_times
+from robustrank.linalg.products import scale_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Point:
     @property
     def scaled_left(self) -> Array:
         """left · diag(values), so that the matrix is scaled_left · rightᵀ."""
-        return diagonal_times(self.left, self.values)
+        return scale_columns(self.left, self.values)
 
 
 def retract(point: Point, W: Array, rank: int) -> Point:
@@ -36,7 +36,7 @@ def retract(point: Point, W: Array, rank: int) -> Point:
     right_q, right_r = xp.linalg.qr(xp.concat([point.right, W[..., n1:, :]], axis=-1))
     # The sum is [left dU] · core · [right dV]ᵀ with core = [[diag(values), 1], [1, 0]].
     from_left, from_dU = left_r[..., :r], left_r[..., r:]
-    upper = diagonal_times(from_left, point.values) + from_dU
+    upper = scale_columns(from_left, point.values) + from_dU
     core = xp.concat([upper, from_left], axis=-1) @ xp.matrix_transpose(right_r)
     u, values, vt = xp.linalg.svd(core, full_matrices=False)
     right = right_q @ xp.matrix_transpose(vt[..., :rank, :])
@@ -48,7 +48,7 @@ def distance(one: Point, other: Point) -> Array:
     xp = namespace(one.left)
     overlap = xp.sum(
         (xp.matrix_transpose(one.scaled_left) @ other.left)
-        * (xp.matrix_transpose(one.right) @ diagonal_times(other.right, other.values)),
+        * (xp.matrix_transpose(one.right) @ scale_columns(other.right, other.values)),
         axis=(-2, -1),
     )
     squares = xp.sum(one.values**2, axis=-1) + xp.sum(other.values**2, axis=-1) - 2 * overlap

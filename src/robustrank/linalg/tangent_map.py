@@ -1,4 +1,4 @@
-"""What a linear solver needs to know about linearized measurements."""
+"""The interface of linearized measurements."""
 
 from __future__ import annotations
 

@@ -30,14 +30,14 @@ class BlockReader:
         self._block_bytes = block_bytes
         self._release = _page_releaser(source)
 
-    def times(self, x: Matrix) -> Matrix:
+    def matvec(self, x: Matrix) -> Matrix:
         """The product with a vector of ``size`` entries: (rows,)."""
         result = np.empty(self.rows, self.dtype)
         for rows, block in self.blocks():
             result[rows] = block @ x
         return result
 
-    def left_times(self, w: Matrix) -> Matrix:
+    def vecmat(self, w: Matrix) -> Matrix:
         """The product of a vector of ``rows`` entries with the array: (size,)."""
         total = np.zeros(self.size, self.dtype)
         for rows, block in self.blocks():

@@ -21,7 +21,7 @@ class OperatorCheck:
     linearity: float  # A(U [aV1 + bV2]ᵀ) against a A(U V1ᵀ) + b A(U V2ᵀ)
     svd: float  # the leading triplets of A*(w) + U Vᵀ against products with them
     tangent: float  # the tangent map against A(dU Vᵀ + U dVᵀ), its adjoint and its Gram product
-    gain: float  # the gain against a norm found by random probes; may be off by half
+    gain: float  # relative difference from an estimate by random probes; up to 0.5 is accepted
     tolerance: float
 
     @property

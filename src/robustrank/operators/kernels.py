@@ -44,13 +44,13 @@ class Kernels:
         _in_blocks(len(A), lambda block: self.fill(A[block], Ut, Vt, rows[block]))
         return rows
 
-    def times(self, J: Matrix, x: Matrix) -> Matrix:
+    def matvec(self, J: Matrix, x: Matrix) -> Matrix:
         """J x."""
         result = np.empty(len(J), J.dtype)
         _in_blocks(len(J), lambda block: self.dot(J[block], x, result[block]))
         return result
 
-    def left_times(self, J: Matrix, w: Matrix) -> Matrix:
+    def vecmat(self, J: Matrix, w: Matrix) -> Matrix:
         """wᵀ J."""
         return _summed(J, lambda block, part: self.gather(J[block], w[block], part))
 

@@ -53,12 +53,12 @@ class StreamedOperator(ArrayBackedOperator):
 
     def measure(self, U: Array, V: Array) -> Array:
         x = (U @ V.T).reshape(-1).astype(self.dtype, copy=False)
-        return self._reader.left_times(x) if self._by_columns else self._reader.times(x)
+        return self._reader.vecmat(x) if self._by_columns else self._reader.matvec(x)
 
     def adjoint(self, w: Array) -> Array:
         stored = w.astype(self.dtype, copy=False)
         read = self._reader
-        G = read.times(stored) if self._by_columns else read.left_times(stored)
+        G = read.matvec(stored) if self._by_columns else read.vecmat(stored)
         return G.reshape(self._matrix_shape)
 
     def tangent(self, U: Array, V: Array) -> StoredTangent:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from robustrank.backend import Array, like, namespace
-from robustrank.linalg import TangentMap, as_vector, from_vector, left_times, times
+from robustrank.linalg import TangentMap, as_vector, from_vector, matvec, vecmat
 from robustrank.operators.kernels import Kernels, kernels_for
 
 _BLOCK_ROWS = 512
@@ -38,13 +38,13 @@ class StoredTangent:
     def apply(self, W: Array) -> Array:
         """The change of the measurements along W, of shape (m,)."""
         kernels = self._kernels()
-        return (kernels.times if kernels else times)(self._flat(), as_vector(W))
+        return (kernels.matvec if kernels else matvec)(self._flat(), as_vector(W))
 
     def adjoint(self, w: Array) -> Array:
         """The adjoint of ``apply``, of shape (n1 + n2, r)."""
         kernels = self._kernels()
         flat = self._flat()
-        x = kernels.left_times(flat, w) if kernels else left_times(w, flat)
+        x = kernels.vecmat(flat, w) if kernels else vecmat(w, flat)
         return from_vector(x, self.rows.shape[-2])
 
     def gram(self, weights: Array, W: Array) -> Array:

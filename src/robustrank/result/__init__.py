@@ -5,7 +5,7 @@ from robustrank.result.certificate import Certificate
 from robustrank.result.explanation import exact_sentence, explain, noise_sentence
 from robustrank.result.history import Check, History
 from robustrank.result.recovery import Attempt, Recovery, singular_values
-from robustrank.result.status import Status
+from robustrank.result.status import Status, StopReason
 
 __all__ = [
     "Attempt",
@@ -14,6 +14,7 @@ __all__ = [
     "History",
     "Recovery",
     "Status",
+    "StopReason",
     "exact_sentence",
     "explain",
     "load",

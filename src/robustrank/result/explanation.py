@@ -1,48 +1,53 @@
 """A status and a certificate in words: for the terminal, the report page and the documentation.
 
-The words are a function of plain data alone, so they are kept here, where ``repr(result)`` can use
-them, and not beside the computations in ``robustrank.certificate``.
+The words depend on plain data only. They are in this package so that ``repr(result)`` can use them;
+the computations are in ``robustrank.certificate``.
 """
 
 from __future__ import annotations
+
+import math
 
 from robustrank.result.certificate import Certificate
 from robustrank.result.status import Status
 
 
 def explain(status: Status, certificate: Certificate) -> str:
-    """The evidence for or against a result, in one or two sentences."""
+    """The evidence for or against a result, in one to three sentences."""
     if status is Status.SETTLED:
         return f"{noise_sentence(certificate)}."
-    sentences = [exact_sentence(certificate)]
+    exact = exact_sentence(certificate)
     if certificate.required > certificate.measurements:
-        sentences.append(
-            f"No result can be certified with so few measurements; it takes "
-            f"{certificate.required:,}"
+        return (
+            f"{exact}. No result can be certified with so few measurements: at least "
+            f"{certificate.required:,} are required."
         )
-    elif certificate.exact_fits < certificate.required:
-        sentences.append(f"To rule out chance, {certificate.required:,} are required")
-    elif not certificate.determined:
-        sentences.append(
-            "Although that is more than chance allows, the fitted measurements do not determine "
-            "every part of the matrix"
+    if certificate.exact_fits >= certificate.required:
+        text = f"{exact}; at least {certificate.required:,} are required"
+    elif math.isfinite(certificate.evidence):
+        text = (
+            f"{noise_sentence(certificate)}. The evidence for this is "
+            f"{certificate.evidence:.0f}; at least {certificate.required_evidence:.0f} is required"
         )
     else:
-        sentences[0] += f"; {certificate.required:,} are required to rule out chance"
-    return ". ".join(sentences) + "."
+        text = f"{exact}. At least {certificate.required:,} are required"
+    if certificate.determined is False:
+        text += ". The fitted measurements do not determine every part of the matrix"
+    return f"{text}."
 
 
 def exact_sentence(certificate: Certificate) -> str:
-    """How many measurements are fitted exactly."""
+    """The number of measurements that are fitted exactly."""
     return (
         f"{certificate.exact_fits:,} of {certificate.measurements:,} measurements are fitted "
-        f"exactly (to a relative {certificate.tolerance:.0e})"
+        f"exactly (relative residual at most {certificate.tolerance:.0e})"
     )
 
 
 def noise_sentence(certificate: Certificate) -> str:
-    """How many measurements are fitted within the noise, and how large that is."""
+    """The number of measurements that are fitted within the noise, and the noise level."""
     return (
         f"{certificate.inliers:,} of {certificate.measurements:,} measurements fit within the "
-        f"noise, σ ≈ {certificate.sigma:.3g} ({100 * certificate.noise:.2g} % of a typical measurement)"
+        f"noise, σ ≈ {certificate.sigma:.3g} ({100 * certificate.noise:.2g}% of a typical "
+        "measurement)"
     )

@@ -36,21 +36,44 @@ class Attempt:
 
 @dataclass(frozen=True, eq=False)
 class Recovery:
-    """A recovered matrix, the rejected measurements, and a status that says whether to use it."""
+    """A recovered matrix, the rejected measurements, and a status that says whether to use it.
 
-    left: Array  # U, n1 × r
-    right: Array  # V, n2 × r
-    outliers: Array  # (m,) boolean: the rejected measurements
+    Attributes
+    ----------
+    left, right
+        The factors U (n1 × r) and V (n2 × r); the matrix is U Vᵀ.
+    outliers
+        The rejected measurements, boolean of shape (m,).
+    status, certificate
+        Whether the result is certified, and the evidence.
+    residual
+        y − A(U Vᵀ), of shape (m,).
+    cutoff
+        Measurements with a larger |residual| are rejected, unless they are fitted exactly. None if
+        the solver rejects no measurements.
+    history
+        The progress of the solver that found the result.
+    solver, iterations
+        Its name and the number of its iterations.
+    passes, seconds
+        Passes over the sensing data and wall-clock time of the whole call.
+    attempts
+        The outcome of every candidate that was tried.
+    """
+
+    left: Array
+    right: Array
+    outliers: Array
     status: Status
     certificate: Certificate
-    residual: Array = field(repr=False)  # (m,): y − A(U Vᵀ)
-    cutoff: float | None  # measurements with a larger |residual| are rejected; None: no limit
+    residual: Array = field(repr=False)
+    cutoff: float | None
     history: History = field(repr=False)
     solver: str
     iterations: int
-    passes: float  # over the whole sensing data
+    passes: float
     seconds: float
-    attempts: tuple[Attempt, ...] = ()  # the outcome of every candidate that was tried
+    attempts: tuple[Attempt, ...] = ()
 
     @property
     def matrix(self) -> Array:
@@ -68,9 +91,9 @@ class Recovery:
         return int(self.left.shape[0]), int(self.right.shape[0])
 
     @property
-    def converged(self) -> bool:
-        """Whether the result is certified: RECOVERED (exactly) or SETTLED (up to noise)."""
-        return self.status.converged
+    def certified(self) -> bool:
+        """Whether the result is certified: exactly (RECOVERED) or up to noise (SETTLED)."""
+        return self.status.certified
 
     def singular_values(self) -> np.ndarray[Any, Any]:
         """The singular values of the recovered matrix, largest first, from the thin factors."""
@@ -84,15 +107,15 @@ class Recovery:
 
     def summary(self) -> list[tuple[str, str]]:
         """The result in words, as (name, text) rows."""
-        flagged = int(np.count_nonzero(to_numpy(self.outliers)))
-        share = flagged / self.certificate.measurements
+        rejected = int(np.count_nonzero(to_numpy(self.outliers)))
+        share = rejected / self.certificate.measurements
         shown = ", ".join(f"{value:.4g}" for value in self.singular_values()[:6])
         more = ", …" if self.rank > 6 else ""
         tried = "; ".join(map(str, self.attempts))
         return [
             ("status", str(self.status)),
             ("evidence", explain(self.status, self.certificate)),
-            ("outliers", f"{flagged:,} measurements rejected ({share:.1%})"),
+            ("outliers", f"{rejected:,} measurements rejected ({share:.1%})"),
             ("misfit", f"{self.certificate.misfit:.2e} of a typical measurement"),
             ("singular values", shown + more),
             (

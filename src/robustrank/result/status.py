@@ -1,12 +1,27 @@
-"""How a run ended, in words that say what to do next."""
+"""Why a run stopped, and the status of its result in words that say what to do next."""
 
 from __future__ import annotations
 
 from enum import Enum
 
 
+class StopReason(Enum):
+    """Why the iteration of a solver stopped. It says nothing about the quality of the result."""
+
+    CONVERGED = "the factors no longer change"
+    ITERATION_LIMIT = "the iteration limit was reached"
+    TIME_LIMIT = "the time limit was reached"
+    CALLBACK = "the callback stopped it"
+    INTERRUPTED = "it was interrupted"
+    DIVERGED = "the factors are not finite"
+
+
 class Status(Enum):
-    """How a run ended. ``str(status)`` is a sentence; ``status.advice`` says what to do next."""
+    """The status of a result.
+
+    ``str(status)`` is a sentence, ``status.advice`` says what to do next, and ``status.certified``
+    whether the result is certified.
+    """
 
     RECOVERED = "recovered"
     SETTLED = "settled"
@@ -19,8 +34,8 @@ class Status(Enum):
     DIVERGED = "diverged"
 
     @property
-    def converged(self) -> bool:
-        """Whether the result is certified: RECOVERED (exactly) or SETTLED (up to noise)."""
+    def certified(self) -> bool:
+        """Whether the result is certified: exactly (RECOVERED) or up to noise (SETTLED)."""
         return self in (Status.RECOVERED, Status.SETTLED)
 
     @property
@@ -37,6 +52,8 @@ class Status(Enum):
         return f"{self.value}: {self.meaning}"
 
 
+_FLAT_MISFIT = "If it was flat, add measurements, lower the rank, or check for too many outliers."
+
 _TEXTS = {
     Status.RECOVERED: (
         "most measurements are fitted exactly, more than a wrong matrix could fit by chance.",
@@ -44,12 +61,11 @@ _TEXTS = {
     ),
     Status.SETTLED: (
         "the iteration converged, and the residuals of the inliers are consistent with noise.",
-        "If your measurements are noisy, compare the estimated noise level with the one you "
-        "expect. If they are exact, do not trust the result: try a higher rank or more "
-        "measurements.",
+        "Use the result if the estimated noise level is the one you expect. If your measurements "
+        "have no noise, the rank is too low or there are too few measurements.",
     ),
     Status.UNEXPLAINED: (
-        "the iteration converged, but the matrix fits no more measurements than a wrong one could.",
+        "the iteration converged, but the evidence is not sufficient to certify the matrix.",
         "Do not use the result. There are too few measurements for this rank, too many outliers, "
         "or the rank is too low: add measurements or change the rank.",
     ),
@@ -59,13 +75,12 @@ _TEXTS = {
     ),
     Status.ITERATION_LIMIT: (
         "the iteration limit was reached before convergence.",
-        "If the misfit was still decreasing, increase max_iterations. If it was flat, add "
-        "measurements, lower the rank, or check for too many outliers.",
+        "If the misfit was still decreasing, increase `max_iterations` of the solver. "
+        + _FLAT_MISFIT,
     ),
     Status.TIME_LIMIT: (
         "the time limit was reached before convergence.",
-        "If the misfit was still decreasing, increase the time limit. If it was flat, add "
-        "measurements, lower the rank, or check for too many outliers.",
+        "If the misfit was still decreasing, increase the time limit. " + _FLAT_MISFIT,
     ),
     Status.STOPPED: (
         "the callback stopped the run.",
@@ -73,7 +88,7 @@ _TEXTS = {
     ),
     Status.INTERRUPTED: (
         "the run was interrupted.",
-        "The factors are those of the last progress check. Run again to get a complete result.",
+        "The factors are the best that were found by then. Run again to get a complete result.",
     ),
     Status.DIVERGED: (
         "the factors grew without bound.",

@@ -67,19 +67,39 @@ def plant(
     out: Matrix | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Planted:
-    """Draw a random n1 × n2 matrix of a given rank and measure it with Gaussian sensing matrices.
+    """A planted problem: a random n1 × n2 matrix, measured with Gaussian sensing matrices.
 
-    Exactly ``round(outliers * measurements)`` measurements are replaced by the values of
-    ``outlier_model``, a name in ``OUTLIER_MODELS``. ``noise`` adds uniform noise between
-    ±noise·σ_r(M) to every measurement, clean or corrupted. The factors are Gaussian. With
-    ``spectrum`` the matrix has these singular values instead, and with ``condition_number``
-    geometrically spaced ones with that ratio. The sensing data is written to ``out`` if it is
-    given, for example a memory-mapped file; ``progress`` is called repeatedly with the fraction
-    that is done.
+    Parameters
+    ----------
+    n1, n2, rank
+        The shape and the rank of the matrix. Its factors are Gaussian.
+    measurements
+        The number of measurements.
+    outliers
+        The outlier fraction: exactly ``round(outliers * measurements)`` measurements are replaced.
+    outlier_model
+        How they are replaced: a name in ``OUTLIER_MODELS``.
+    noise
+        Adds uniform noise between ±noise·σ_r(M) to every measurement, clean or corrupted.
+    spectrum, condition_number
+        Give the matrix these singular values, or geometrically spaced ones with this ratio.
+    dtype
+        float32 or float64, for ``A`` and ``y``.
+    rng
+        Random seed or generator. It determines the matrix and the outliers for every library; the
+        sensing data also depends on the library and the kind of device.
+    library, device
+        The array library of ``A`` and ``y`` ("numpy", "torch", "jax" or "cupy") and the device on
+        which they are drawn.
+    out
+        A NumPy array for the sensing data, for example a memory-mapped file.
+    progress
+        A function that is called repeatedly with the fraction that is done.
 
-    ``A`` and ``y`` are arrays of ``library`` ("numpy", "torch", "jax" or "cupy"), drawn on
-    ``device``. The same ``rng`` gives the same matrix and the same corrupted measurements with
-    every library; the sensing data depends on the library and the kind of device.
+    Returns
+    -------
+    Planted
+        ``A`` and ``y`` for a solver, and the true matrix and outliers to compare with.
     """
     if library != "numpy" and out is not None:
         raise ValueError(f"out is supported for NumPy only, not for library={library!r}; omit it")

@@ -5,13 +5,13 @@ from robustrank.solvers.candidates import message_passing_then_gauss_newton
 from robustrank.solvers.driver import drive
 from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
 from robustrank.solvers.gradient_descent import GradientState, MedianTGD, VanillaGD
-from robustrank.solvers.message_passing import MessagePassing, MessageState
+from robustrank.solvers.message_passing import MessagePassing, MessagePassingState
 from robustrank.solvers.monitor import Callback, Outcome, Progress
 from robustrank.solvers.portfolio import Portfolio
 from robustrank.solvers.rank_estimate import RankEstimator
 from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
 from robustrank.solvers.search import solve
-from robustrank.solvers.two_stage import StagedState, TwoStage
+from robustrank.solvers.two_stage import TwoStage, TwoStageState
 from robustrank.solvers.weights import (
     SoftWeights,
     TruncatedWeights,
@@ -27,7 +27,7 @@ __all__ = [
     "GradientState",
     "MedianTGD",
     "MessagePassing",
-    "MessageState",
+    "MessagePassingState",
     "Outcome",
     "Portfolio",
     "Progress",
@@ -36,10 +36,10 @@ __all__ = [
     "Settling",
     "SoftWeights",
     "Solver",
-    "StagedState",
     "State",
     "TruncatedWeights",
     "TwoStage",
+    "TwoStageState",
     "UniformWeights",
     "VanillaGD",
     "WeightFunction",

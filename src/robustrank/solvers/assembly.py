@@ -19,7 +19,7 @@ _EMPTY = 0.01
 
 
 def assemble(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recovery:
-    """The certified result of a run."""
+    """The result of a run, with its certificate and status."""
     state, units = outcome.state, problem.units
     residual = problem.to_user_units(state.residual)
     inliers = namespace(residual).astype(state.weights > 0, residual.dtype)
@@ -27,11 +27,11 @@ def assemble(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recover
         problem,
         residual,
         inliers,
-        ended=outcome.ended,
+        reason=outcome.reason,
         linearize=lambda: solver.tangent(problem.normalized(), state),
     )
     left, right = state.U, state.V
-    if certificate.holds:
+    if certificate.is_exact:
         left, right = _without_empty_columns(left, right, _EMPTY * exact_tolerance(problem))
     root = math.sqrt(units.matrix)
     cutoff = solver.cutoff(state)

@@ -21,7 +21,7 @@ from robustrank.solvers.weights import WeightFunction
 class State:
     """Factors with their residuals and weights.
 
-    Every array may have a leading axis of problems that are solved together.
+    Every array may have a leading axis of the problems of a batch.
     """
 
     U: Array
@@ -37,11 +37,11 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Where one solver stops and another continues."""
+    """An approximate solution that one solver passes to the next."""
 
     point: Point
     error: Array  # the size of the errors of its predicted measurements
-    is_credible: Array  # boolean: whether it is nearer to the solution than zero is
+    is_credible: Array  # boolean: whether its estimated error is below half of its norm
 
 
 StateT = TypeVar("StateT", bound=State)
@@ -64,10 +64,8 @@ class Solver(ABC, Generic[StateT]):
 
     name: str  # shown to users
     max_iterations: int
-    tolerance: float  # stop when a step changes the factors by less, relatively; 0: never
-    rounding: ClassVar[
-        float
-    ]  # the change of the factors per step that rounding causes, in epsilons
+    tolerance: float  # stop when the relative change of the factors per step is smaller; 0: never
+    rounding: ClassVar[float]  # relative change per step due to rounding, in machine epsilons
     batchable: ClassVar[bool] = False  # whether states may have a leading axis of problems
     # Whether steps never read values on the host, so that a CUDA graph can be captured.
     graph_capturable: ClassVar[bool] = False

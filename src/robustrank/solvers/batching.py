@@ -1,4 +1,4 @@
-"""States of several problems that are solved together, along the leading axis of every array."""
+"""States of a batch of problems, along the leading axis of every array."""
 
 from __future__ import annotations
 

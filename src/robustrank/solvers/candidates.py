@@ -14,9 +14,9 @@ def message_passing_then_gauss_newton() -> TwoStage:
 
 
 # Wide weights first, then narrower ones: solves most problems in ten to twenty steps.
-SOFT = GaussNewton(settling=Settling(earliest=0), max_iterations=25)
-# For hardly more measurements than degrees of freedom, or outliers that look like measurements, if
-# the sensing entries are nearly independent.
+SOFT = GaussNewton(settling=Settling(start_after=0), max_iterations=25)
+# For few measurements, or outliers that resemble measurements, if the sensing entries are nearly
+# independent.
 MESSAGES = message_passing_then_gauss_newton()
 # For many outliers larger than the measurements, whatever the sensing data: narrow weights at once.
 STRICT = GaussNewton(
@@ -30,14 +30,14 @@ PATIENT = GaussNewton(
     weighting=Weighting(max_medians=None, power=1.0),
     damping=Damping(initial=10.0, decay=0.9, misfit_factor=None),
     rank_schedule=RankSchedule(extra=3),
-    settling=Settling(earliest=100),
+    settling=Settling(start_after=100),
     max_iterations=200,
     name="Gauss–Newton, patient",
 )
-# For hardly more measurements than degrees of freedom, and noise: a search would end up with the
-# measurements that it happens to fit, so it goes straight to the final fit.
+# For few measurements and noise: a search would end up with the measurements that it happens to
+# fit, so this candidate goes straight to the final fit.
 NOISY = TwoStage(
-    MessagePassing(near=0.1),
-    GaussNewton(settling=Settling(immediately=True), max_iterations=30),
+    MessagePassing(target_error=0.1),
+    GaussNewton(settling=Settling(skip_search=True), max_iterations=30),
     name="message passing, noisy",
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from robustrank.backend import like, namespace, to_numpy
 from robustrank.problem import Problem
-from robustrank.result import Status
+from robustrank.result import StopReason
 from robustrank.solvers.base import Solver, State, StateT
 from robustrank.solvers.batching import take, take_one
 from robustrank.solvers.graph_replay import StepRunner
@@ -25,9 +25,9 @@ def drive(
 ) -> list[Outcome]:
     """Run ``solver`` on each problem until it converges, reaches a limit or is stopped.
 
-    Several problems must have the same shape; they are solved together. The loop works in units of
-    a typical measurement and a typical sensing entry, so that no scale of y overflows or underflows
-    and step sizes do not depend on the scale of A.
+    Several problems must have the same shape; they are solved as one batch. The loop works in units
+    of a typical measurement and a typical sensing entry, so that no scale of y overflows or
+    underflows and step sizes do not depend on the scale of A.
     """
     scaled = [problem.normalized() for problem in problems]
     monitors = [
@@ -40,7 +40,7 @@ def drive(
             _loop(_Batch(scaled), solver, rng, monitors, time_limit)
         except KeyboardInterrupt:
             for monitor in monitors:
-                monitor.end(Status.INTERRUPTED)
+                monitor.stop(StopReason.INTERRUPTED)
         return [monitor.outcome() for monitor in monitors]
 
 
@@ -64,12 +64,12 @@ def _loop(
             monitor = monitors[number]
             monitor.check(iteration, readings[position], batch.state_at(state, position))
             if exhausted:
-                monitor.end(Status.ITERATION_LIMIT)
+                monitor.stop(StopReason.ITERATION_LIMIT)
             if out_of_time:
-                monitor.end(Status.TIME_LIMIT)
-            if monitor.ended:
+                monitor.stop(StopReason.TIME_LIMIT)
+            if monitor.reason:
                 monitor.keep_own_state()
-        running = [k for k, number in enumerate(batch.numbers) if not monitors[number].ended]
+        running = [k for k, number in enumerate(batch.numbers) if not monitors[number].reason]
         if not running:
             return
         if len(running) < len(batch.numbers):

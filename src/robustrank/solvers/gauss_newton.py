@@ -22,15 +22,15 @@ from robustrank.solvers.batching import select
 from robustrank.solvers.initialization import point_of_factors, spectral_initialization
 from robustrank.solvers.leave_one_out import leave_one_out_residuals, mean_leverage
 from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
-from robustrank.solvers.weights import TruncatedWeights, WeightFunction
+from robustrank.solvers.weights import TruncatedWeights, WeightFunction, check_cutoffs
 
 
 class Phase:
-    """The phases of a run, in order. Plain integers, so that they can be stored in arrays."""
+    """The phases of a run. Plain integers, so that they can be stored in arrays."""
 
     SEARCHING: Final = 0
-    CONVERGING: Final = 1  # the misfit vanishes: no more damping
-    SETTLING: Final = 2  # the steps vanish: least squares on truncated measurements
+    CONVERGING: Final = 1  # the misfit is small: no more damping
+    SETTLING: Final = 2  # only noise is left: least squares on truncated measurements
 
 
 _SMALL_MISFIT = 1e-3
@@ -40,9 +40,8 @@ _LARGE_NOISE = 0.2  # a larger misfit is not taken for noise
 # Without noise this many steps are enough to converge. With noise, soft weights would go on to
 # reject everything but the measurements that the estimate happens to fit.
 _CONVERGING_STEPS = 5
-# After this many steps the set of inliers is frozen, as soon as the steps are smaller than the
-# error that noise causes, or than the effect of one or two measurements near the cutoff, which
-# could be accepted and rejected in turn for ever.
+# After this many steps the set of inliers is frozen once the steps are small. Otherwise
+# measurements near the cutoff could be accepted and rejected in turn forever.
 _SETTLING_STEPS = 8
 
 
@@ -71,21 +70,35 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     (``damping``). Once the misfit is small there is no damping, and convergence is quadratic. If
     noise keeps the misfit from vanishing, the solver settles: least squares on the measurements
     within a cutoff, each compared with its leave-one-out prediction (``settling``).
+
+    Parameters
+    ----------
+    alpha_y
+        Truncation of the spectral initialization: measurements beyond this many medians of |y| are
+        not used for it.
+    weighting, damping, rank_schedule, settling
+        The weights and the damping during the search, extra columns at the start, and the final
+        fit in the presence of noise.
+    max_iterations, tolerance
+        Stop after this many steps, or when the relative change of the factors per step is smaller
+        than the tolerance. Convergence is quadratic: the error is then about its square.
+    name
+        The name shown to users.
     """
 
     batchable: ClassVar[bool] = True
     rounding: ClassVar[float] = 64.0
-    alpha_y: float = 4.0  # truncation of the spectral initialization, in medians
+    alpha_y: float = 4.0
     weighting: Weighting = field(default_factory=Weighting)
     damping: Damping = field(default_factory=Damping)
     rank_schedule: RankSchedule = field(default_factory=RankSchedule)
     settling: Settling = field(default_factory=Settling)
     max_iterations: int = 80
-    tolerance: float = 1e-6  # convergence is quadratic: the error is then about its square
+    tolerance: float = 1e-6
     name: str = "Gauss–Newton"
 
     def __post_init__(self) -> None:
-        TruncatedWeights(self.alpha_y)  # validates it
+        check_cutoffs(alpha_y=self.alpha_y)
         check_count(max_iterations=self.max_iterations)
 
     @property
@@ -115,7 +128,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
                 nonzero, point, self._initial_point(problem, as_generator(0), problem.rank)
             )
             error = xp.where(nonzero, error, problem.scale)
-        settles = xp.astype(estimate.is_credible & self.settling.immediately, xp.int32)
+        settles = xp.astype(estimate.is_credible & self.settling.skip_search, xp.int32)
         return self._begin(problem, point, error, phase=settles * Phase.SETTLING)
 
     def step(self, problem: Problem, state: GaussNewtonState) -> GaussNewtonState:
@@ -188,7 +201,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         found = searching & (misfit < _SMALL_MISFIT)
         leverage = mean_leverage(state.weights, freedom)
         error = _error_from_noise(misfit / (1 - leverage), leverage)
-        late = state.iteration >= self.settling.earliest
+        late = state.iteration >= self.settling.start_after
         only_noise = late & (misfit < _LARGE_NOISE) & (change < _SMALL_STEP * error)
         stopped = searching & (only_noise | (change < _SMALL_CHANGE))
         settled = converging & (state.iteration >= state.since + _CONVERGING_STEPS)

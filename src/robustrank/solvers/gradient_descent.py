@@ -14,7 +14,12 @@ from robustrank.linalg import spectral_norm
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, observe
 from robustrank.solvers.initialization import spectral_initialization
-from robustrank.solvers.weights import TruncatedWeights, UniformWeights, WeightFunction
+from robustrank.solvers.weights import (
+    TruncatedWeights,
+    UniformWeights,
+    WeightFunction,
+    check_cutoffs,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +28,7 @@ class GradientState(State):
 
     previous: Array  # W before the last step
     step_sizes: Array  # (n1 + n2, 1): μ/(2m‖U0‖²) in the rows of U, μ/(2m‖V0‖²) in those of V
-    signs: Array  # (n1 + n2, 1): √(2mλ) in the rows of U, −√(2mλ) in those of V
+    balance_factors: Array  # (n1 + n2, 1): √(2mλ) in the rows of U, −√(2mλ) in those of V
 
     def change(self) -> Array:
         xp = namespace(self.U)
@@ -45,14 +50,14 @@ def begin(
         **vars(observe(problem, U0, V0, weight_function)),
         previous=xp.concat([xp.full_like(U0, xp.inf), xp.full_like(V0, xp.inf)], axis=0),
         step_sizes=xp.concat(sizes, axis=0),
-        signs=math.sqrt(lam) * xp.concat([one_U, -one_V], axis=0),
+        balance_factors=math.sqrt(lam) * xp.concat([one_U, -one_V], axis=0),
     )
 
 
 def descend(
     problem: Problem, state: GradientState, weight_function: WeightFunction
 ) -> GradientState:
-    """One iteration of Algorithm 1's gradient loop (update_rule): two passes over the data.
+    """One iteration of the gradient loop of Algorithm 1: two passes over the data.
 
     Both factors are updated as one array W = [U; V], because on a GPU the time is determined by the
     number of small operations that cannot run while the sensing data is read.
@@ -61,8 +66,8 @@ def descend(
     W = xp.concat([state.U, state.V], axis=0)
 
     def balancing_gradient() -> Array:
-        imbalance = xp.matrix_transpose(W) @ (state.signs * W)  # UᵀU − VᵀV
-        return state.signs * (W @ imbalance)
+        imbalance = xp.matrix_transpose(W) @ (state.balance_factors * W)  # UᵀU − VᵀV
+        return state.balance_factors * (W @ imbalance)
 
     def data_gradient() -> Array:
         weighted = state.weights * state.residual
@@ -78,8 +83,28 @@ def descend(
 class MedianTGD(Solver[GradientState]):
     """Median-truncated gradient descent, the paper's Algorithm 1.
 
-    The defaults are those of the paper's experiments. ``balance`` is λ; None computes it from
-    ``alpha_h``. With ``tolerance=0`` only ``max_iterations`` ends the run, as in the paper.
+    The defaults are those of the paper's experiments, except that the run also stops when it has
+    converged; with ``tolerance=0`` it takes all iterations, as in the paper.
+
+    Parameters
+    ----------
+    alpha_y
+        Truncation of the initialization: measurements beyond this many medians are not used.
+    alpha_h
+        Truncation in every iteration, in medians of |residual|.
+    step_size
+        The paper's μ.
+    balance
+        The paper's λ, the weight of the balancing term; None computes it from ``alpha_h``.
+    sample_split
+        Use different measurements for the initialization and for its truncation.
+    max_iterations, tolerance
+        Stop after this many iterations, or when the relative change of the factors per step is
+        smaller than the tolerance.
+    check_every
+        Iterations between two progress checks.
+    name
+        The name shown to users.
     """
 
     graph_capturable: ClassVar[bool] = True
@@ -95,8 +120,7 @@ class MedianTGD(Solver[GradientState]):
     name: str = "median-TGD"
 
     def __post_init__(self) -> None:
-        for alpha in (self.alpha_y, self.alpha_h):
-            TruncatedWeights(alpha)  # validates it
+        check_cutoffs(alpha_y=self.alpha_y, alpha_h=self.alpha_h)
         _check_steps(self.step_size, self.lam, self.max_iterations, self.tolerance)
         check_count(check_every=self.check_every)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from robustrank.backend import Array, like, namespace
-from robustrank.linalg import Point, diagonal_times, lower_median, weighted
+from robustrank.linalg import Point, lower_median, scale_columns, weighted
 from robustrank.problem import Problem
 from robustrank.solvers.weights import WeightFunction
 
@@ -21,8 +21,8 @@ def spectral_initialization(
     """(U0, V0) = (C_L Σ^½, C_R Σ^½) from the rank-r SVD of the weighted mean of y_i A_i.
 
     With ``sample_split`` the surrogate is the mean over the first ⌈m/2⌉ measurements, truncated by
-    the median of the others (equ_initial_matrix). Without it, all measurements are used for both
-    (equ_initial_matrix_algorithm), as in the paper's experiments. ``rank`` may differ from the
+    the median of the others, as in the paper's theory. Without it, all measurements are used for
+    both, as in its experiments. ``rank`` may differ from the
     problem's.
     """
     y = problem.y
@@ -39,7 +39,7 @@ def spectral_initialization(
     kept = weighted(y, weights) / count
     left, values, right = problem.operator.leading_svd(kept, rank or problem.rank, rng)
     root = xp.sqrt(values)
-    return diagonal_times(left, root), diagonal_times(right, root)
+    return scale_columns(left, root), scale_columns(right, root)
 
 
 def point_of_factors(U: Array, V: Array) -> Point:
@@ -47,4 +47,4 @@ def point_of_factors(U: Array, V: Array) -> Point:
     xp = namespace(U)
     root = xp.sqrt(xp.sum(U**2, axis=-2))
     inverse = 1 / xp.where(root > 0, root, xp.ones_like(root))
-    return Point(left=diagonal_times(U, inverse), values=root**2, right=diagonal_times(V, inverse))
+    return Point(left=scale_columns(U, inverse), values=root**2, right=scale_columns(V, inverse))

@@ -1,4 +1,4 @@
-"""The progress of a run: its history, the callback, and the rules that end it."""
+"""The progress of a run: its history, the callback, and the rules that stop it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from robustrank.backend import Array, like, namespace
 from robustrank.problem import Problem, Units
-from robustrank.result import Check, History, Status
+from robustrank.result import Check, History, StopReason
 from robustrank.solvers.base import Solver, State
 
 
@@ -50,10 +50,10 @@ Callback = Callable[[Progress], bool | None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The last finite state, in the units of ``problem.normalized()``, and why the run ended."""
+    """The last finite state, in the units of ``problem.normalized()``, and why the run stopped."""
 
     state: State
-    ended: Status
+    reason: StopReason
     history: History
     iterations: int
 
@@ -72,7 +72,7 @@ class Monitor:
     def __init__(
         self, problem: Problem, solver: Solver[Any], units: Units, callback: Callback | None
     ) -> None:
-        self.ended: Status | None = None
+        self.reason: StopReason | None = None  # None while the run continues
         self._checks: list[Check] = []
         self._state: Callable[[], State] = lambda: _zero_state(problem, solver)
         self._iteration = 0
@@ -82,13 +82,13 @@ class Monitor:
         self._callback = callback
         self._began = time.perf_counter()
         self._passes_before = problem.counter.passes
-        # A smaller change cannot be told from rounding.
+        # A smaller change cannot be distinguished from rounding.
         least = solver.rounding * problem.epsilon
         self._tolerance = max(solver.tolerance, least) if solver.tolerance else 0.0
         self._largest_change = 0.0
 
     def check(self, iteration: int, reading: Reading, state: Callable[[], State]) -> None:
-        """Record the state after ``iteration`` steps, and end the run if there is a reason to."""
+        """Record the state after ``iteration`` steps, and stop the run if there is a reason to."""
         check = Check(
             iteration=iteration,
             misfit=reading.median / self._problem.scale,
@@ -99,14 +99,14 @@ class Monitor:
         )
         self._checks.append(check)
         if not (math.isfinite(check.misfit) and (math.isfinite(check.change) or iteration == 0)):
-            self.ended = Status.DIVERGED
+            self.reason = StopReason.DIVERGED
             return
         self._state, self._iteration = state, iteration
-        self.ended = self._reason_to_stop(check)
+        self.reason = self._reason_to_stop(check)
 
-    def end(self, status: Status) -> None:
-        """End the run, unless it has ended for another reason."""
-        self.ended = self.ended or status
+    def stop(self, reason: StopReason) -> None:
+        """Stop the run, unless it has stopped for another reason."""
+        self.reason = self.reason or reason
 
     def keep_own_state(self) -> None:
         """Copy the state of this problem, so that those of the batch can be freed."""
@@ -117,7 +117,7 @@ class Monitor:
         """The result of the run."""
         return Outcome(
             state=self._state(),
-            ended=self.ended or Status.INTERRUPTED,
+            reason=self.reason or StopReason.INTERRUPTED,
             history=History(tuple(self._checks)),
             iterations=self._iteration,
         )
@@ -126,14 +126,14 @@ class Monitor:
         """Wall-clock seconds since the run began."""
         return time.perf_counter() - self._began
 
-    def _reason_to_stop(self, check: Check) -> Status | None:
+    def _reason_to_stop(self, check: Check) -> StopReason | None:
         if self._callback is not None:
             fraction = self._fraction(check)
             progress = Progress(self._solver.name, check, fraction, self._state(), self._units)
             if self._callback(progress):
-                return Status.STOPPED
+                return StopReason.CALLBACK
         if check.iteration and self._tolerance and check.change <= self._tolerance:
-            return Status.SETTLED
+            return StopReason.CONVERGED
         return None
 
     def _fraction(self, check: Check) -> float:

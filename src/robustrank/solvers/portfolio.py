@@ -22,10 +22,17 @@ _FILE_BUDGET = 128 * 2**20
 class Portfolio:
     """Solvers for different kinds of outliers, tried in turn.
 
-    No single weight function works for every kind of outlier, and a right result can be
-    recognized, so the solvers are tried until the certificate accepts a result. The common case
-    costs one solver. After the first solver, ``rank_estimator`` looks for a lower rank than the one
-    given (None: never); if it finds one, all solvers are tried with that rank.
+    No single weight function works for every kind of outlier, but a correct result can be
+    recognized, so the solvers are tried until a result is certified. The common case costs one
+    solver.
+
+    Parameters
+    ----------
+    solvers
+        The solvers in the order to try them.
+    rank_estimator
+        Looks for a lower rank than the given one after the first solver; if it finds one, all
+        solvers are tried with that rank. None: never.
     """
 
     solvers: tuple[Solver[Any], ...] = (SOFT, MESSAGES, STRICT, PATIENT, NOISY)

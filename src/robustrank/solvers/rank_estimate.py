@@ -6,27 +6,27 @@ from dataclasses import dataclass, field
 
 from robustrank.backend import namespace
 from robustrank.problem import Problem
-from robustrank.solvers.message_passing import MessagePassing, MessageState
+from robustrank.solvers.message_passing import MessagePassing, MessagePassingState
 from robustrank.solvers.message_passing.solver import is_within
 from robustrank.solvers.monitor import Outcome
 
-_NEAR = 0.25  # an estimate with a larger error does not know its rank either
+_NEAR = 0.25  # with a larger error the rank of an estimate is not reliable
 
 
 @dataclass(frozen=True)
 class RankEstimator:
     """Counts the singular values that message passing finds above the noise.
 
-    Message passing sees the solution in white noise of known variance and sets to zero the
-    singular values that do not rise above it. A least-squares fit cannot tell: its surplus columns
-    fit the noise or, with too few measurements for them, become arbitrary.
+    In message passing the solution appears in white noise of known variance, and singular values
+    below the noise are set to zero. Least squares has no such criterion: surplus columns fit the
+    noise or, with too few measurements for them, become arbitrary.
     """
 
     # The smallest singular values appear last, so it continues until all are found or it stalls.
     messages: MessagePassing = field(
         default_factory=lambda: MessagePassing(
-            near=1e-3,
-            near_at_full_rank=_NEAR,
+            target_error=1e-3,
+            target_error_at_full_rank=_NEAR,
             patience=10,
             max_iterations=100,
             name="rank estimate",
@@ -36,7 +36,7 @@ class RankEstimator:
     def rank(self, problem: Problem, outcome: Outcome) -> int | None:
         """The rank found by a run of ``messages``; None if it did not come near a solution."""
         state = outcome.state
-        if not isinstance(state, MessageState):  # it was never finite
+        if not isinstance(state, MessagePassingState):  # it was never finite
             return None
         if not bool(is_within(_NEAR, problem.normalized(), state.best)):
             return None

@@ -5,27 +5,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from robustrank.backend import Array, check_count, check_positive, namespace
-from robustrank.solvers.weights import SoftWeights, TruncatedWeights
+from robustrank.solvers.weights import SoftWeights, check_cutoffs
 
 
 @dataclass(frozen=True)
 class Weighting:
-    """Soft weights whose width decreases while the solver searches.
+    """Soft weights (1 + (|residual|/width)²)^−power whose width decreases during the search.
 
-    The width starts at ``width`` typical measurements, where the fit is close to ordinary least
-    squares, and is multiplied by ``decay`` at every step, whatever the residuals do. It is at most
-    ``max_medians`` medians of the residuals (None: no such limit).
+    Parameters
+    ----------
+    width
+        The initial width in typical measurements; the fit is then close to ordinary least squares.
+    decay
+        The factor of the width per step, whatever the residuals do.
+    max_medians
+        The largest width, in medians of |residual|; None: no limit.
+    power
+        The exponent of the weights.
+    cutoff_medians
+        Measurements beyond this many medians of |residual| are rejected.
     """
 
     width: float = 3.0
     decay: float = 0.97
     max_medians: float | None = 6.0
     power: float = 2.0
-    cutoff_medians: float = 10.0  # measurements beyond this many medians are rejected
+    cutoff_medians: float = 10.0
 
     def __post_init__(self) -> None:
         check_positive(width=self.width, decay=self.decay, power=self.power)
-        TruncatedWeights(self.cutoff_medians)  # validates it
+        check_cutoffs(cutoff_medians=self.cutoff_medians)
 
     def limited(self, width: Array, median: Array) -> Array:
         """The width, limited by the median of the residuals."""
@@ -43,11 +52,15 @@ class Weighting:
 
 @dataclass(frozen=True)
 class Damping:
-    """Levenberg–Marquardt damping, relative to the mean diagonal of JᵀWJ.
+    """Levenberg–Marquardt damping, relative to Σ w_i, which is about the mean diagonal of JᵀWJ.
 
-    The damping is ``misfit_factor`` times the squared misfit, which is the size of what the
-    linearization neglects, but at most ``initial · decay^k`` at step k. With ``misfit_factor=None``
-    it follows that schedule alone.
+    Parameters
+    ----------
+    initial, decay
+        The damping at step k is at most initial · decay^k.
+    misfit_factor
+        It is at most this factor times the squared misfit, which is the size of what the
+        linearization neglects; None: no such limit.
     """
 
     initial: float = 3.0
@@ -68,10 +81,18 @@ class Damping:
 
 @dataclass(frozen=True)
 class RankSchedule:
-    """Extra columns at the start, dropped one by one."""
+    """Extra columns at the start, dropped one by one.
 
-    extra: int = 0  # columns beyond the rank at the start
-    drop_every: int = 8  # steps after which one of them is dropped
+    Parameters
+    ----------
+    extra
+        The number of columns beyond the rank at the start.
+    drop_every
+        The number of steps after which one of them is dropped.
+    """
+
+    extra: int = 0
+    drop_every: int = 8
 
     def __post_init__(self) -> None:
         check_count(drop_every=self.drop_every)
@@ -83,11 +104,21 @@ class RankSchedule:
 
 @dataclass(frozen=True)
 class Settling:
-    """The final fit in the presence of noise: least squares on truncated measurements."""
+    """The final fit in the presence of noise: least squares on truncated measurements.
 
-    alpha_h: float = 6.0  # reject beyond this many medians of the leave-one-out residuals
-    earliest: int = 40  # the first step at which residuals may be taken for noise
-    immediately: bool = False  # start with the final fit, if the estimate to start from is credible
+    Parameters
+    ----------
+    alpha_h
+        Measurements beyond this many medians of the leave-one-out residuals are rejected.
+    start_after
+        The first step at which residuals may be taken for noise.
+    skip_search
+        Start with the final fit if the estimate to start from is credible.
+    """
+
+    alpha_h: float = 6.0
+    start_after: int = 40
+    skip_search: bool = False
 
     def __post_init__(self) -> None:
-        TruncatedWeights(self.alpha_h)  # validates it
+        check_cutoffs(alpha_h=self.alpha_h)

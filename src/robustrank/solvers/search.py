@@ -12,7 +12,7 @@ import numpy as np
 from robustrank.backend import full_precision
 from robustrank.certificate import rank_may_be_too_high, rank_may_be_too_low
 from robustrank.problem import Problem
-from robustrank.result import Recovery, Status
+from robustrank.result import Recovery, Status, StopReason
 from robustrank.solvers.assembly import assemble, summarize
 from robustrank.solvers.base import Solver
 from robustrank.solvers.driver import drive
@@ -20,9 +20,13 @@ from robustrank.solvers.monitor import Callback, Outcome
 from robustrank.solvers.portfolio import Portfolio
 from robustrank.solvers.rank_estimate import RankEstimator
 
-_TOLD_TO_STOP = {Status.TIME_LIMIT, Status.STOPPED, Status.INTERRUPTED}
+_STOPPED_EARLY = {
+    StopReason.TIME_LIMIT: Status.TIME_LIMIT,
+    StopReason.CALLBACK: Status.STOPPED,
+    StopReason.INTERRUPTED: Status.INTERRUPTED,
+}
 
-Attempts = list[list[Recovery]]  # for each problem, the results of the candidates so far
+Results = list[list[Recovery]]  # for each problem, the results of the candidates so far
 
 
 def solve(
@@ -48,9 +52,9 @@ class _Search:
     callback: Callback | None
     ends: float | None  # the time at which to stop
 
-    def run(self, problems: Sequence[Problem]) -> Attempts:
+    def run(self, problems: Sequence[Problem]) -> Results:
         """Try the candidates on each problem until a result is certified or the run is stopped."""
-        attempts: Attempts = [[] for _ in problems]
+        attempts: Results = [[] for _ in problems]
         unsolved = list(range(len(problems)))
         estimator = self._rank_estimator(problems[0])
         for candidate in self.chosen.candidates(problems[0]):
@@ -78,7 +82,7 @@ class _Search:
         self,
         candidate: Solver[Any],
         problems: Sequence[Problem],
-        attempts: Attempts,
+        attempts: Results,
         numbers: list[int],
     ) -> None:
         """Add the results of one candidate for some of the problems."""
@@ -90,7 +94,7 @@ class _Search:
         self,
         estimator: RankEstimator,
         problems: Sequence[Problem],
-        attempts: Attempts,
+        attempts: Results,
         numbers: list[int],
     ) -> None:
         """Add attempts with the estimated rank where it is lower than the given one."""
@@ -100,7 +104,9 @@ class _Search:
             group = [number for number in numbers if ranks.get(number) == rank]
             tried = self.run([problems[number].of_rank(rank) for number in group])
             for number, more in zip(group, tried, strict=True):
-                attempts[number] += [_without_false_claim(problems[number], it) for it in more]
+                attempts[number] += [
+                    _downgraded_if_rank_too_low(problems[number], it) for it in more
+                ]
             if _is_interrupted(tried):
                 break
 
@@ -108,23 +114,24 @@ class _Search:
         self,
         estimator: RankEstimator,
         problems: Sequence[Problem],
-        attempts: Attempts,
+        attempts: Results,
         numbers: list[int],
     ) -> dict[int, int]:
         """The estimated ranks that are lower than the given ones; none after Ctrl-C.
 
-        Where the run was told to stop, the best result so far is repeated as the last attempt.
+        Where the run was stopped early, the best result so far is repeated as the last attempt.
         """
         lower: dict[int, int] = {}
         outcomes = self._drive(estimator.messages, [problems[number] for number in numbers])
         for number, outcome in zip(numbers, outcomes, strict=True):
-            if outcome.ended in _TOLD_TO_STOP:
-                attempts[number].append(replace(_best(attempts[number]), status=outcome.ended))
+            if outcome.reason in _STOPPED_EARLY:
+                status = _STOPPED_EARLY[outcome.reason]
+                attempts[number].append(replace(_best(attempts[number]), status=status))
                 continue
             rank = estimator.rank(problems[number], outcome)
             if rank is not None and rank < problems[number].rank:
                 lower[number] = rank
-        interrupted = any(outcome.ended is Status.INTERRUPTED for outcome in outcomes)
+        interrupted = any(outcome.reason is StopReason.INTERRUPTED for outcome in outcomes)
         return {} if interrupted else lower
 
     def _drive(self, solver: Solver[Any], problems: list[Problem]) -> list[Outcome]:
@@ -136,10 +143,14 @@ class _Search:
 
 def _is_over(tried: list[Recovery]) -> bool:
     """Whether no other candidate is needed: a result is certified, or the run was stopped."""
-    return tried[-1].status in _TOLD_TO_STOP or any(attempt.converged for attempt in tried)
+    return _was_stopped(tried[-1]) or any(attempt.certified for attempt in tried)
 
 
-def _is_interrupted(attempts: Attempts) -> bool:
+def _was_stopped(recovery: Recovery) -> bool:
+    return recovery.status in _STOPPED_EARLY.values()
+
+
+def _is_interrupted(attempts: Results) -> bool:
     return any(tried[-1].status is Status.INTERRUPTED for tried in attempts if tried)
 
 
@@ -150,8 +161,8 @@ def _only_lower_rank_helps(problem: Problem, recovery: Recovery) -> bool:
     return recovery.status is Status.UNDERDETERMINED
 
 
-def _without_false_claim(problem: Problem, recovery: Recovery) -> Recovery:
-    """A result with a lower rank than the given one, not certified if that may be too low."""
+def _downgraded_if_rank_too_low(problem: Problem, recovery: Recovery) -> Recovery:
+    """A result with a lower rank than the given one; not certified if that may be too low."""
     if recovery.status is Status.SETTLED and rank_may_be_too_low(problem, recovery):
         return replace(recovery, status=Status.UNEXPLAINED)
     return recovery
@@ -160,16 +171,16 @@ def _without_false_claim(problem: Problem, recovery: Recovery) -> Recovery:
 def _best(attempts: list[Recovery]) -> Recovery:
     """The result to return.
 
-    A recovered one; else a settled one, the best at predicting; else the one with the most
-    evidence. If the callback stopped the run, it is the attempt that was stopped.
+    A RECOVERED result comes first, then the SETTLED result with the smallest prediction error, then
+    the result with the most evidence. If the callback stopped the run, it is the last attempt.
     """
     last = attempts[-1]
     if last.status is Status.STOPPED:
         return last
     best = max(attempts, key=_standing)
-    if last.status is Status.TIME_LIMIT and best.converged:
+    if last.status is Status.TIME_LIMIT and best.certified:
         return best  # time ran out while looking for a better one
-    return replace(best, status=last.status) if last.status in _TOLD_TO_STOP else best
+    return replace(best, status=last.status) if _was_stopped(last) else best
 
 
 def _standing(recovery: Recovery) -> tuple[float, ...]:

@@ -18,14 +18,14 @@ _FIRST, _SECOND = 0, 1
 
 
 @dataclass(frozen=True, eq=False)
-class StagedState(State):
+class TwoStageState(State):
     """The state of one of the two solvers."""
 
     stage: int
     inner: Any  # the state of that solver
 
     @classmethod
-    def of(cls, stage: int, inner: State) -> StagedState:
+    def of(cls, stage: int, inner: State) -> TwoStageState:
         """The state ``inner`` of the solver of a stage."""
         return cls(
             U=inner.U,
@@ -42,10 +42,22 @@ class StagedState(State):
 
 
 @dataclass(frozen=True)
-class TwoStage(Solver[StagedState]):
+class TwoStage(Solver[TwoStageState]):
     """Run ``first`` until it is finished, then ``second`` from its estimate.
 
     In a batch, the second solver starts when the first is finished on every problem.
+
+    Parameters
+    ----------
+    first, second
+        The solvers, for example ``MessagePassing()`` and ``GaussNewton()``.
+    max_iterations
+        The largest number of steps of both; changing from the first to the second takes one step.
+        Each solver also has its own limit.
+    tolerance
+        Stop when the relative change of the factors per step is smaller.
+    name
+        The name shown to users.
     """
 
     batchable: ClassVar[bool] = True
@@ -64,27 +76,27 @@ class TwoStage(Solver[StagedState]):
         return self.second.weight_function
 
     def cutoff(self, state: State) -> float | None:
-        return self.second.cutoff(state.inner if isinstance(state, StagedState) else state)
+        return self.second.cutoff(state.inner if isinstance(state, TwoStageState) else state)
 
-    def is_exhausted(self, state: StagedState) -> bool:
+    def is_exhausted(self, state: TwoStageState) -> bool:
         return state.stage == _SECOND and self.second.is_exhausted(state.inner)
 
-    def tangent(self, problem: Problem, state: StagedState) -> TangentMap:
+    def tangent(self, problem: Problem, state: TwoStageState) -> TangentMap:
         solver: Solver[Any] = self.first if state.stage == _FIRST else self.second
         return solver.tangent(problem, state.inner)
 
-    def start(self, problem: Problem, rng: np.random.Generator) -> StagedState:
-        return StagedState.of(_FIRST, self.first.start(problem, rng))
+    def start(self, problem: Problem, rng: np.random.Generator) -> TwoStageState:
+        return TwoStageState.of(_FIRST, self.first.start(problem, rng))
 
-    def step(self, problem: Problem, state: StagedState) -> StagedState:
+    def step(self, problem: Problem, state: TwoStageState) -> TwoStageState:
         if state.stage == _SECOND:
-            return StagedState.of(_SECOND, self.second.step(problem, state.inner))
+            return TwoStageState.of(_SECOND, self.second.step(problem, state.inner))
         xp = namespace(state.U)
         finished = self.first.is_finished(problem, state.inner)
         if bool(xp.all(finished)):
             estimate = self.first.estimate(problem, state.inner)
-            return StagedState.of(_SECOND, self.second.start_from(problem, estimate))
+            return TwoStageState.of(_SECOND, self.second.start_from(problem, estimate))
         after = self.first.step(problem, state.inner)
         if bool(xp.any(finished)):  # these wait, unchanged, for the others in the batch
             after = select(~finished, after, state.inner)
-        return StagedState.of(_FIRST, after)
+        return TwoStageState.of(_FIRST, after)

@@ -1,15 +1,26 @@
 """Weight functions: from the sizes of the residuals to a weight for each measurement.
 
-A weight function depends on the residuals and their median only, so it is scale equivariant:
-multiplying all residuals by a constant does not change the weights.
+Truncated and uniform weights depend on the residuals and their median only, so they are scale
+invariant: multiplying all residuals by a constant does not change them. Soft weights have a width.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 from robustrank.backend import Array, check_positive, like, namespace
+
+
+def check_cutoffs(**cutoffs: Any) -> None:
+    """Raise for the first cutoff, in medians, that would reject half of the measurements."""
+    check_positive(**cutoffs)
+    for name, value in cutoffs.items():
+        if value < 1:
+            raise ValueError(
+                f"{name}={value} would reject at least half of the measurements; expected ≥ 1"
+            )
 
 
 class WeightFunction(ABC):
@@ -29,16 +40,12 @@ class WeightFunction(ABC):
 
 @dataclass(frozen=True)
 class TruncatedWeights(WeightFunction):
-    """Weight 1 up to ``alpha`` medians and 0 beyond: the paper's indicator of E_i."""
+    """Weight 1 up to ``alpha`` times the median and 0 beyond, as in the paper."""
 
     alpha: float
 
     def __post_init__(self) -> None:
-        check_positive(alpha=self.alpha)
-        if self.alpha < 1:
-            raise ValueError(
-                f"alpha={self.alpha} would reject half of the measurements; expected ≥ 1"
-            )
+        check_cutoffs(alpha=self.alpha)
 
     def weights(self, magnitudes: Array, median: Array) -> Array:
         xp = namespace(magnitudes)

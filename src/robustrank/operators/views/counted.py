@@ -1,4 +1,4 @@
-"""Counting passes over the sensing data, so that no family has to."""
+"""Counting passes over the sensing data, so that operator classes need not count."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PassCounter:
 
 
 class PassCounterGroup(PassCounter):
-    """The counters of problems that are solved together: each pass counts for all of them."""
+    """The counters of a batch of problems: each pass counts for all of them."""
 
     def __init__(self, members: Sequence[PassCounter]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What an operator built on another one takes over unchanged."""
+"""The base class of operators that wrap another operator."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _LEAST_INLIERS = 0.5  # with fewer, outliers would be taken for inliers
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What the measurements say about the predictions they are compared with."""
+    """Inlier probabilities and corrections of the predictions, given the measurements."""
 
     inlier: Array  # (m,) the probability that a measurement is an inlier
     correction: Array  # (m,) the expected difference between the true value and the prediction
@@ -76,7 +76,7 @@ class Mixture:
         return replace(self, shares=shares, error=xp.maximum(error, least))
 
     def posterior(self, predicted: Array) -> Posterior:
-        """What the measurements say, given these predictions."""
+        """The posterior, given these predictions."""
         xp = namespace(predicted)
         parts = self._responsibilities(predicted)
         inlier, sign_flipped = parts[..., 0], parts[..., 1]

@@ -39,7 +39,7 @@ class Best:
 
 
 @dataclass(frozen=True, eq=False)
-class MessageState(State):
+class MessagePassingState(State):
     """The current estimate, the mixture model of the measurements, and the best estimate."""
 
     moved: Array  # relative change in the last step
@@ -54,38 +54,52 @@ class MessageState(State):
 
 
 @dataclass(frozen=True)
-class MessagePassing(EstimatingSolver[MessageState]):
+class MessagePassing(EstimatingSolver[MessagePassingState]):
     """Approximate message passing up to a rough estimate.
 
-    A fit is too close to the measurements it was made from, outliers included, so its residuals
-    are a poor guide to which measurements are outliers. Message passing removes from each
-    prediction the influence of the measurement itself. The difference to y is then the error of
-    the estimate, and a mixture model separates inliers, flipped signs and outliers. The estimate
-    in turn is the best guess at a low-rank matrix in white noise of known variance. This holds for
-    sensing entries that are nearly independent; otherwise the estimated error stops decreasing.
+    A fit adapts to the measurements it uses, including outliers, so its residuals are a poor guide
+    to which measurements are outliers. Message passing removes from each prediction the influence
+    of the measurement itself. The difference from y is then the error of the estimate, and a
+    mixture model separates inliers, flipped signs and outliers. The estimate in turn is the best
+    estimate of a low-rank matrix in white noise of known variance. This holds for sensing entries
+    that are nearly independent; otherwise the estimated error stops decreasing.
 
-    It stops when the estimate is near the solution. Follow it by Gauss–Newton:
+    The solver stops when the estimate is near the solution. Follow it with Gauss–Newton:
     ``TwoStage(MessagePassing(), GaussNewton())``, which is ``solver="message-passing"``.
+
+    Parameters
+    ----------
+    target_error
+        Stop when the estimated error is below this share of the estimate.
+    target_error_at_full_rank
+        Stop at this share if no singular value is shrunk to zero; None: no such rule.
+    patience
+        Stop when this many steps did not reduce the estimated error.
+    max_iterations, tolerance
+        Stop after this many steps, or when the relative change per step is smaller than the
+        tolerance.
+    name
+        The name shown to users.
     """
 
     batchable: ClassVar[bool] = True
     rounding: ClassVar[float] = 64.0
-    near: float = 0.25  # stop when the error is below this share of the estimate,
-    near_at_full_rank: float | None = None  # or this share, if no singular value is shrunk to zero,
-    patience: int = 50  # or when this many steps did not reduce it
+    target_error: float = 0.25
+    target_error_at_full_rank: float | None = None
+    patience: int = 50
     max_iterations: int = 200
     tolerance: float = 1e-6
     name: str = "message passing"
 
     def __post_init__(self) -> None:
-        check_positive(near=self.near)
+        check_positive(target_error=self.target_error)
         check_count(patience=self.patience, max_iterations=self.max_iterations)
 
     @property
     def weight_function(self) -> WeightFunction:
         return TruncatedWeights(6.0)
 
-    def start(self, problem: Problem, rng: np.random.Generator) -> MessageState:
+    def start(self, problem: Problem, rng: np.random.Generator) -> MessagePassingState:
         xp = namespace(problem.y)
         n1, n2 = problem.operator.matrix_shape
         mixture = Mixture.initial(problem.y, problem.scale)
@@ -98,14 +112,14 @@ class MessagePassing(EstimatingSolver[MessageState]):
             problem,
             point=origin,
             message=xp.zeros_like(problem.y),
-            feedback=zero,
+            onsager=zero,
             mixture=mixture,
             iteration=0,
             best=Best(origin, error=zero + xp.inf, iteration=xp.astype(zero, xp.int32)),
             change=zero + xp.inf,
         )
 
-    def step(self, problem: Problem, state: MessageState) -> MessageState:
+    def step(self, problem: Problem, state: MessagePassingState) -> MessagePassingState:
         """One more exchange of messages for the problems that are not finished."""
         xp = namespace(state.U)
         finished = self.is_finished(problem, state)
@@ -115,24 +129,24 @@ class MessagePassing(EstimatingSolver[MessageState]):
             return at_rest
         return select(finished, at_rest, self._exchange(problem, state))
 
-    def is_finished(self, problem: Problem, state: MessageState) -> Array:
+    def is_finished(self, problem: Problem, state: MessagePassingState) -> Array:
         xp, best = namespace(state.U), state.best
         finished = (
             ~xp.isfinite(state.mixture.error)
-            | is_within(self.near, problem, best)
+            | is_within(self.target_error, problem, best)
             | (state.iteration - best.iteration >= self.patience)
             | (state.iteration >= self.max_iterations)
         )
-        if self.near_at_full_rank is None:
+        if self.target_error_at_full_rank is None:
             return finished
         full_rank = xp.all(best.point.values > 0, axis=-1)
-        return finished | (full_rank & is_within(self.near_at_full_rank, problem, best))
+        return finished | (full_rank & is_within(self.target_error_at_full_rank, problem, best))
 
-    def estimate(self, problem: Problem, state: MessageState) -> Estimate:
+    def estimate(self, problem: Problem, state: MessagePassingState) -> Estimate:
         credible = is_within(_LOST, problem, state.best)
         return Estimate(point=state.best.point, error=state.best.error, is_credible=credible)
 
-    def _exchange(self, problem: Problem, state: MessageState) -> MessageState:
+    def _exchange(self, problem: Problem, state: MessagePassingState) -> MessagePassingState:
         """The state after one exchange of messages: two passes over the sensing data."""
         xp = namespace(state.U)
         m, gain = problem.operator.measurements, _gain(problem)
@@ -153,7 +167,7 @@ class MessagePassing(EstimatingSolver[MessageState]):
             problem,
             point=point,
             message=message,
-            feedback=shrunk.divergence / m,
+            onsager=shrunk.divergence / m,
             mixture=state.mixture,
             iteration=state.iteration + 1,
             best=state.best,
@@ -167,24 +181,24 @@ class MessagePassing(EstimatingSolver[MessageState]):
         *,
         point: Point,
         message: Array,
-        feedback: Array,
+        onsager: Array,
         mixture: Mixture,
         iteration: int,
         best: Best,
         change: Array,
-    ) -> MessageState:
+    ) -> MessagePassingState:
         """The state at a point: one pass over the sensing data."""
         xp = namespace(message)
         U = point.scaled_left
         measured = problem.operator.measure(U, point.right)
-        # Predictions of y_i by an estimate that in effect did not use y_i.
-        predicted = measured - feedback[..., None] * message
+        # The Onsager term removes from each prediction the influence of its own measurement.
+        predicted = measured - onsager[..., None] * message
         for _ in range(_MIXTURE_UPDATES):
             mixture = mixture.updated(predicted)
         now = Best(point, mixture.error, xp.full_like(best.iteration, iteration))
         residual = problem.y - measured
         posterior = mixture.posterior(predicted)
-        return MessageState(
+        return MessagePassingState(
             U=U,
             V=point.right,
             residual=residual,
