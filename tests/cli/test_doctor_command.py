@@ -25,6 +25,7 @@ def test_doctor_reports_versions_and_passed_checks(tmp_path: Path) -> None:
 def test_doctor_fails_if_an_operator_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     passed = check_operator(as_operator(np.ones((3, 2, 2))))
     monkeypatch.setattr(doctor, "check_operator", lambda _: replace(passed, dot=1.0))
+    monkeypatch.setattr(doctor, "measure_bandwidth", lambda: (1.0, 1.0))
     outcome = CliRunner().invoke(doctor.doctor, standalone_mode=False)
     assert outcome.return_value == 1
     assert "FAILED" in outcome.stdout
