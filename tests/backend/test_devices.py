@@ -100,7 +100,7 @@ def test_missing_gpu_raises(small: Planted) -> None:
 
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
-    with pytest.raises(ValueError, match="PyTorch sees no CUDA device for device='cuda'"):
+    with pytest.raises(ValueError, match="PyTorch finds no CUDA device for device='cuda'"):
         rr.recover(small.A, small.y, 2, device="cuda")
 
 

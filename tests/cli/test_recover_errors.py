@@ -11,7 +11,7 @@ from command_line import run
 from robustrank.simulate import plant
 
 INVALID = {
-    "no input": ([], "no input: pass an .npz file with A and y"),
+    "no input": ([], "incomplete input: pass an .npz file with A and y"),
     "missing file": (["nowhere.npz"], "nowhere.npz does not exist"),
     "truncated": (["truncated.npz"], "truncated.npz cannot be read"),
     "not a NumPy file": (["foreign.npz"], "foreign.npz is not a NumPy file"),

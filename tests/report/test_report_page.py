@@ -75,7 +75,7 @@ def test_settled_page_leads_with_the_fit_within_the_noise() -> None:
     assert found is not None
     assert Reader(found[1]).text == (
         "750 of 900 measurements fit within the noise, σ ≈ 1.23\xa0×\xa010⁻⁵ "
-        "(2 % of a typical measurement)."
+        "(2% of a typical measurement)."
     )
     assert tile(page, "Inliers") == ("750", "83.3% of 900 measurements")
     assert "exact" not in Reader(page).text.replace("If they are exact, do not trust", "").lower()
@@ -223,8 +223,8 @@ def test_every_status_has_a_verdict_in_words(status: rr.Status) -> None:
 @pytest.mark.parametrize(
     ("certificate", "expected"),
     [
-        (RECOVERY.certificate, "are required to rule out chance"),
-        (replace(RECOVERY.certificate, exact_fits=3), "To rule out chance, 201 are required"),
+        (RECOVERY.certificate, "at least 201 are required"),
+        (replace(RECOVERY.certificate, exact_fits=3), "The evidence for this is"),
         (replace(RECOVERY.certificate, exact_fits=3, required=4010), "so few measurements"),
         (replace(RECOVERY.certificate, determined=False), "do not determine every part"),
     ],

@@ -167,8 +167,8 @@ def test_claim_convergence_is_linear() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"alpha_y": 0.5}, "alpha=0.5"),
-        ({"alpha_h": 0.5}, "alpha=0.5"),
+        ({"alpha_y": 0.5}, "alpha_y=0.5"),
+        ({"alpha_h": 0.5}, "alpha_h=0.5"),
         ({"step_size": 0.0}, "step_size"),
         ({"step_size": float("nan")}, "step_size"),
         ({"step_size": float("inf")}, "step_size"),

@@ -135,7 +135,9 @@ def test_float32() -> None:
     assert evaluate(result, planted).error < 1e-5
 
 
-@pytest.mark.parametrize("invalid", [{"near": 0.0}, {"patience": 0}, {"max_iterations": -1}])
+@pytest.mark.parametrize(
+    "invalid", [{"target_error": 0.0}, {"patience": 0}, {"max_iterations": -1}]
+)
 def test_invalid_parameters_raise(invalid: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(invalid))):
         MessagePassing(**invalid)
