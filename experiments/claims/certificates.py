@@ -9,8 +9,9 @@ from experiments.definition import DEFAULT, Study
 from experiments.rows import Table
 from experiments.statistics import Rate
 from experiments.studies.certificates import POSSIBLE, RandomProblems
+from robustrank.result import Status
 
-CERTIFIED = ("RECOVERED", "SETTLED")
+CERTIFIED = tuple(status.name for status in Status if status.certified)
 
 
 @claim(

@@ -13,15 +13,17 @@ from experiments.figures.labels import FIGURE_SIZE, PERCENT, display_name
 from experiments.rows import Table
 from experiments.statistics import rate
 from robustrank.report.canvas import SERIES, Key, Sketch
+from robustrank.result import Status
 
 _STYLES = ((SERIES[0], "o"), (SERIES[5], "|"), (SERIES[1], "x"))  # of the methods, in order
-_STATUSES = {  # the order and the color of each in the figure
-    "RECOVERED": SERIES[2],
-    "SETTLED": SERIES[0],
-    "UNEXPLAINED": SERIES[1],
-    "UNDERDETERMINED": SERIES[4],
-    "ITERATION_LIMIT": SERIES[5],
+_STATUS_COLORS = {
+    Status.RECOVERED: SERIES[2],
+    Status.SETTLED: SERIES[0],
+    Status.UNEXPLAINED: SERIES[1],
+    Status.UNDERDETERMINED: SERIES[4],
+    Status.ITERATION_LIMIT: SERIES[5],
 }
+_OTHER_STATUS = SERIES[3]
 
 
 def by_setting(study: Study[Cell], table: Table, methods: Sequence[str]) -> Sketch:
@@ -59,9 +61,9 @@ def by_status(study: Study[Any], table: Table, methods: Sequence[str]) -> Sketch
     kinds = list(dict.fromkeys(row["kind"] for row in sorted(rows, key=lambda row: row["trial"])))
     counts = Counter((row["kind"], row["status"]) for row in rows)
     keys = tuple(
-        Key(status, color, "bar")
-        for status, color in _STATUSES.items()
-        if any(counts[kind, status] for kind in kinds)
+        Key(status.name, _STATUS_COLORS.get(status, _OTHER_STATUS), "bar")
+        for status in Status
+        if any(counts[kind, status.name] for kind in kinds)
     )
 
     def paint(axes: Axes) -> None:

@@ -104,13 +104,12 @@ def _is_wrong(outcome: Outcome) -> dict[str, Any]:
     be the status of an impossible problem.
     """
     status, noise = outcome.recovery.status, outcome.recovery.certificate.noise
-    certified = status in (Status.RECOVERED, Status.SETTLED)
     right = outcome.error < SUCCESS or (status is Status.SETTLED and _is_near(outcome))
     problem = kind(outcome.trial)
     return {
         "kind": problem,
         "noise": noise,
-        "wrong": certified and not (right and problem == POSSIBLE),
+        "wrong": status.certified and not (right and problem == POSSIBLE),
     }
 
 

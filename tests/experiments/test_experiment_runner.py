@@ -19,7 +19,7 @@ import pytest
 from experiment_samples import ROOT, TINY
 
 import robustrank as rr
-from experiments import Method, Procedure, Study, completion, load, run
+from experiments import Method, Place, Procedure, Study, completion, load, run
 
 
 def lines_of(folder: Path) -> list[bytes]:
@@ -174,6 +174,18 @@ def test_observed_fields_are_part_of_the_row(tmp_path: Path) -> None:
     run(one, tmp_path, workers=1)
     ranks = {row["cell"]: row["rank"] for row in load(one, tmp_path).rows}
     assert [*ranks.values()] == [1, 2]
+
+
+def test_trials_on_a_device_run_as_a_batch(tmp_path: Path) -> None:
+    """The same code as on a GPU, with PyTorch on the CPU."""
+    pytest.importorskip("torch")
+    progress: list[Any] = []
+    one = replace(TINY, methods=TINY.methods[:1])
+    run(one, tmp_path, place=Place("torch", "cpu"), progress=progress.append)
+    assert [now.done for now in progress] == [3, 6]  # one batch for each setting
+    for row in load(one, tmp_path).rows:
+        assert (row["place"], row["status"]) == ("torch cpu", "RECOVERED")
+        assert row["error"] < 1e-9
 
 
 SCRIPT = """
