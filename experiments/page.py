@@ -85,8 +85,8 @@ def _summary(claims: list[Claim]) -> Summary:
         f"{count[Verdict.IN_PART]} in part, {failed} not reproduced"
     )
     text = (
-        f"Claims about the default solver: {count[Verdict.BEYOND]} hold, {short} not. "
-        f"Not judged yet, because trials are missing: {missing}."
+        f"Claims about the default solver: {count[Verdict.BEYOND]} hold, {short} not met. "
+        f"Claims with missing trials: {missing}."
     )
     return Summary(tone, _SIGNS[tone], heading, text)
 

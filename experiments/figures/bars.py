@@ -51,7 +51,7 @@ def by_setting(study: Study[Cell], table: Table, methods: Sequence[str]) -> Sket
         axes.grid(visible=True, axis="x")
 
     caption = "The lines are 95 % Wilson intervals; they are wide where few trials were run."
-    size = (7.5, 1.0 + 0.23 * len(cells))
+    size = (5.2, 1.0 + 0.2 * len(cells))
     return Sketch(study.title, caption, study.name, "Success rates by setting", size, paint, keys)
 
 

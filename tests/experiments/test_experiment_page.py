@@ -35,8 +35,8 @@ def test_page_has_every_claim_and_figure() -> None:
     [
         ("fig3b", "vanilla-GD", "good", "1 reproduced, 0 in part, 0 not reproduced"),
         ("fig3b", "nobody", "bad", "0 reproduced, 0 in part, 1 not reproduced"),
-        ("kappa", "median-TGD", "good", "1 hold, 0 not"),
-        ("kappa", "default", "fair", "0 hold, 1 not"),
+        ("kappa", "median-TGD", "good", "1 hold, 0 not met"),
+        ("kappa", "default", "fair", "0 hold, 1 not met"),
     ],
 )
 def test_summary_separates_the_paper_from_the_default(
