@@ -99,11 +99,10 @@ def test_factorization_leads_to_the_same_answer(
 @pytest.mark.usefixtures("_as_on_a_gpu")
 def test_factorization_detects_an_undetermined_answer(xp: Any, dtype: str) -> None:
     rng = np.random.default_rng(0)
-    n1, n2, r = 12, 9, 2
+    n1, n2, r, m = 20, 15, 2, 400  # the shapes of ``small``, so that JAX compiles nothing anew
     freedom = r * (n1 + n2 - r)
     bases = [np.linalg.qr(rng.standard_normal((n, r)))[0].astype(dtype) for n in (n1, n2)]
     left, right = (xp.asarray(basis) for basis in bases)
-    m = 3 * freedom
     A = xp.asarray(rng.standard_normal((m, n1, n2)).astype(dtype))
     with full_precision(A):
         tangent = as_operator(A).tangent(left, right)

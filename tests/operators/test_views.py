@@ -105,22 +105,21 @@ def test_view_uses_the_row_norms_of_the_family(
 
 def test_batched_operator_agrees_with_each_member(xp: Any, dtype: str) -> None:
     rng = np.random.default_rng(0)
-    first, second = (
-        as_operator(xp.asarray(rng.standard_normal((20, 5, 4)).astype(dtype))) for _ in range(2)
+    A, B, U, V, w, W = (
+        rng.standard_normal(shape).astype(dtype)
+        for shape in ((20, 5, 4), (20, 5, 4), (2, 5, 2), (2, 4, 2), (2, 20), (2, 9, 2))
     )
-    members = [CountedOperator(ScaledOperator(first, 0.5)), second]
-    batched = BatchedOperator(members)
-    U, V, w, W = (
-        xp.asarray(rng.standard_normal(shape).astype(dtype))
-        for shape in ((2, 5, 2), (2, 4, 2), (2, 20), (2, 9, 2))
-    )
-    with full_precision(U):
-        together = results(batched, U, V, w, W)
-        for k, member in enumerate(members):
-            alone = results(member, *(part[k, ...] for part in (U, V, w, W)))
-            for batch, single in zip(together, alone, strict=True):
-                assert np.allclose(to_numpy(batch)[k], to_numpy(single), atol=1e-5)
-            assert float(batched.gain[k]) == pytest.approx(member.gain)
+    first, second = (as_operator(xp.asarray(data)) for data in (A, B))
+    batched = BatchedOperator([CountedOperator(ScaledOperator(first, 0.5)), second])
+    arrays = [xp.asarray(part) for part in (U, V, w, W)]
+    with full_precision(arrays[0]):
+        together = [to_numpy(part) for part in results(batched, *arrays)]
+    for k, data in enumerate((A / 2, B)):
+        member = as_operator(data)
+        alone = results(member, U[k], V[k], w[k], W[k])
+        for batch, single in zip(together, alone, strict=True):
+            assert np.allclose(batch[k], single, atol=1e-5)
+        assert float(batched.gain[k]) == pytest.approx(member.gain)
 
 
 def results(operator: Operator, U: Any, V: Any, w: Any, W: Any) -> list[Any]:
