@@ -34,8 +34,8 @@ class Claim:
     verdict: Verdict
 
 
-Judgement = tuple[str, Verdict]  # what was observed, and the verdict
-Judge = Callable[[Study[Any], Table], Judgement]
+Judgment = tuple[str, Verdict]  # what was observed, and the verdict
+Judge = Callable[[Study[Any], Table], Judgment]
 
 
 @dataclass(frozen=True)

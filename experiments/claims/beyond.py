@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.claims.base import Judgement, claim, default_claim, require_rows
+from experiments.claims.base import Judgment, claim, default_claim, require_rows
 from experiments.claims.comparison import NOT_WORSE, compare_with_paper
 from experiments.definition import DEFAULT, PAPER, Cell, Study
 from experiments.rows import Table
@@ -19,7 +19,7 @@ from experiments.transitions import transition_by_size
     "The default solver succeeds where median-TGD does, for every kind of outlier.",
     criterion=NOT_WORSE,
 )
-def not_worse_than_paper(study: Study[Cell], table: Table) -> Judgement:
+def not_worse_than_paper(study: Study[Cell], table: Table) -> Judgment:
     """Compare the success rates of the default solver and the paper's method."""
     return compare_with_paper(study, table)
 
@@ -29,7 +29,7 @@ def not_worse_than_paper(study: Study[Cell], table: Table) -> Judgement:
     "The default solver needs fewer measurements than median-TGD, at every size.",
     criterion="fewer for a success rate of one half at every size, with and without outliers",
 )
-def fewer_measurements(study: Study[Cell], table: Table) -> Judgement:
+def fewer_measurements(study: Study[Cell], table: Table) -> Judgment:
     """Compare the inliers per degree of freedom at which half of the trials succeed."""
     require_rows(study, table, DEFAULT.name, PAPER.name)
     text, fewer = [], []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from experiments.claims.base import Judgement, Verdict, claim, default_claim, trial_rows
+from experiments.claims.base import Judgment, Verdict, claim, default_claim, trial_rows
 from experiments.definition import DEFAULT, Study
 from experiments.rows import Table
 from experiments.statistics import Rate
@@ -19,7 +19,7 @@ CERTIFIED = tuple(status.name for status in Status if status.certified)
     "The default solver never certifies a wrong result.",
     criterion="no result with status RECOVERED or SETTLED is wrong, or of an impossible problem",
 )
-def never_wrong(study: Study[RandomProblems], table: Table) -> Judgement:
+def never_wrong(study: Study[RandomProblems], table: Table) -> Judgment:
     """Count the wrong results among the certified ones."""
     rows = trial_rows(study, table, DEFAULT.name)
     wrong = Rate(sum(row["wrong"] for row in rows), len(rows))
@@ -37,7 +37,7 @@ def never_wrong(study: Study[RandomProblems], table: Table) -> Judgement:
     "How many of the possible problems are certified.",
     criterion="none: some of them have too few measurements to decide",
 )
-def certified_share(study: Study[RandomProblems], table: Table) -> Judgement:
+def certified_share(study: Study[RandomProblems], table: Table) -> Judgment:
     """Count the statuses of the possible problems."""
     rows = [row for row in trial_rows(study, table, DEFAULT.name) if row["kind"] == POSSIBLE]
     count = Counter(row["status"] for row in rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.claims.base import Judgement, default_claim, trial_errors
+from experiments.claims.base import Judgment, default_claim, trial_errors
 from experiments.definition import DEFAULT, PAPER, SUCCESS, Cell, Study
 from experiments.rows import Table
 from experiments.statistics import rate
@@ -13,7 +13,7 @@ NOT_WORSE = (
 )
 
 
-def compare_with_paper(study: Study[Cell], table: Table) -> Judgement:
+def compare_with_paper(study: Study[Cell], table: Table) -> Judgment:
     """Compare success rates at each setting, and the problems that only one method solves."""
     ours, theirs = (trial_errors(study, table, name) for name in (DEFAULT.name, PAPER.name))
     only_ours = sum(a < SUCCESS <= b for a, b in zip(ours, theirs, strict=True))

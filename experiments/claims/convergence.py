@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from experiments.claims.base import (
-    Judgement,
+    Judgment,
     Verdict,
     claim,
     default_claim,
@@ -27,7 +27,7 @@ _FAILS = "smallest error of vanilla-GD at least ten times the largest of median-
     "Without outliers both methods converge at comparable rates.",
     criterion="ratio of the rates between 0.8 and 1.25",
 )
-def comparable_rates(study: Study[Cell], table: Table) -> Judgement:
+def comparable_rates(study: Study[Cell], table: Table) -> Judgment:
     """Compare the rates at which the errors of median-TGD and vanilla-GD fall."""
     rates = [
         [convergence_rate(row) for row in trial_rows(study, table, method)]
@@ -48,7 +48,7 @@ def comparable_rates(study: Study[Cell], table: Table) -> Judgement:
     "The default solver needs at most a tenth of the passes over the sensing data.",
     criterion="ratio of the medians over trials below 0.1",
 )
-def fewer_passes(study: Study[Cell], table: Table) -> Judgement:
+def fewer_passes(study: Study[Cell], table: Table) -> Judgment:
     """Compare the passes to within 5 % of the final error."""
     ours, theirs = (
         [_passes_to(row, 1.05 * row["error"]) for row in trial_rows(study, table, name)]
@@ -71,7 +71,7 @@ def fewer_passes(study: Study[Cell], table: Table) -> Judgement:
     "With 1 % outliers vanilla-GD fails and median-TGD does not.",
     criterion=_FAILS,
 )
-def vanilla_fails(study: Study[Cell], table: Table) -> Judgement:
+def vanilla_fails(study: Study[Cell], table: Table) -> Judgment:
     """Compare the final errors of vanilla-GD and median-TGD."""
     vanilla = trial_errors(study, table, VANILLA.name)
     paper = trial_errors(study, table, PAPER.name)

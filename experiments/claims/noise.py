@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from experiments.claims.base import (
-    Judgement,
+    Judgment,
     MissingRowsError,
     claim,
     default_claim,
@@ -27,7 +27,7 @@ _ENOUGH = 1.5
     "The error is comparable to that of vanilla-GD on data without outliers.",
     criterion="geometric mean of the ratio over all trials between 0.5 and 2",
 )
-def comparable_error(study: Study[Cell], table: Table) -> Judgement:
+def comparable_error(study: Study[Cell], table: Table) -> Judgment:
     """Compare median-TGD with vanilla-GD without outliers."""
     observed, ratio, _ = _against_clean(study, table, PAPER.name)
     return observed, paper_claim(0.5 < ratio < 2)
@@ -38,7 +38,7 @@ def comparable_error(study: Study[Cell], table: Table) -> Judgement:
     "Vanilla-GD gives no reliable estimate once there are outliers.",
     criterion="an error above 0.1 in every trial",
 )
-def unreliable_vanilla(study: Study[Cell], table: Table) -> Judgement:
+def unreliable_vanilla(study: Study[Cell], table: Table) -> Judgment:
     """Find the smallest error of vanilla-GD with outliers."""
     errors = trial_errors(study, table, VANILLA.name)
     observed = (
@@ -56,7 +56,7 @@ def unreliable_vanilla(study: Study[Cell], table: Table) -> Judgement:
         f"in part: for m ≥ {_ENOUGH} d"
     ),
 )
-def stable_with_bound(study: Study[Cell], table: Table) -> Judgement:
+def stable_with_bound(study: Study[Cell], table: Table) -> Judgment:
     """Compare median-TGD given a higher rank with median-TGD given the true rank."""
     bounds = _with_bounds(study, PAPER)
     cell = study.cells[0]
@@ -80,7 +80,7 @@ def stable_with_bound(study: Study[Cell], table: Table) -> Judgement:
     "The default solver's error is within 10 % of vanilla-GD's on data without outliers.",
     criterion="upper end of the 95 % interval of the ratio at most 1.1",
 )
-def default_with_noise(study: Study[Cell], table: Table) -> Judgement:
+def default_with_noise(study: Study[Cell], table: Table) -> Judgment:
     """Compare the default solver with vanilla-GD without outliers."""
     freedom = study.cells[0].degrees_of_freedom
     observed, _, high = _against_clean(study, table, DEFAULT.name, freedom)
@@ -92,7 +92,7 @@ def default_with_noise(study: Study[Cell], table: Table) -> Judgement:
     "With an upper bound on the rank, the default solver's error is that with the true rank.",
     criterion="upper end of the 95 % interval of the ratio at most 1.1",
 )
-def default_with_bound(study: Study[Cell], table: Table) -> Judgement:
+def default_with_bound(study: Study[Cell], table: Table) -> Judgment:
     """Compare the default solver given a higher rank with the one given the true rank."""
     (bound,) = _with_bounds(study, DEFAULT)
     ratio, low, high = _ratio(study, table, bound.name, DEFAULT.name)

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from experiments.claims.base import (
-    Judgement,
+    Judgment,
     Verdict,
     claim,
     default_claim,
@@ -32,7 +32,7 @@ _CONVERGING = 1e-3
     "The number of measurements needed grows linearly with the rank.",
     criterion="R² of a linear fit above 0.99",
 )
-def linear_in_rank(study: Study[Cell], table: Table) -> Judgement:
+def linear_in_rank(study: Study[Cell], table: Table) -> Judgment:
     """Fit a line to the m at which half of the trials succeed."""
     require_rows(study, table, PAPER.name)
     half = transition(study, table, PAPER.name)
@@ -53,7 +53,7 @@ def linear_in_rank(study: Study[Cell], table: Table) -> Judgement:
     "The transition from failure to success is sharp.",
     criterion="a width below half of the m at its center",
 )
-def sharp_transition(study: Study[Cell], table: Table) -> Judgement:
+def sharp_transition(study: Study[Cell], table: Table) -> Judgment:
     """Compare the width of the transition with the m at its center."""
     require_rows(study, table, PAPER.name)
     widths, settings = [], cells_by_rank(study)
@@ -76,7 +76,7 @@ def sharp_transition(study: Study[Cell], table: Table) -> Judgement:
     "10,000 iterations are enough for median-TGD to converge.",
     criterion="of the trials that end below 1e-3, 99 % end below 1e-6; in part: 90 %",
 )
-def enough_iterations(study: Study[Cell], table: Table) -> Judgement:
+def enough_iterations(study: Study[Cell], table: Table) -> Judgment:
     """Count the converging trials that did not reach the paper's accuracy."""
     errors = [e for e in trial_errors(study, table, PAPER.name) if e < _CONVERGING]
     if not errors:
@@ -95,7 +95,7 @@ def enough_iterations(study: Study[Cell], table: Table) -> Judgement:
     "The paper's method compared with the heuristic limit (1 − s) m = r (n1 + n2).",
     criterion="none: the paper gives no number",
 )
-def paper_and_limit(study: Study[Cell], table: Table) -> Judgement:
+def paper_and_limit(study: Study[Cell], table: Table) -> Judgment:
     """Report how far from the limit the paper's method succeeds."""
     require_rows(study, table, PAPER.name)
     return _distances(distance_from_limit(study, table, PAPER.name)), Verdict.REPORTED
@@ -106,7 +106,7 @@ def paper_and_limit(study: Study[Cell], table: Table) -> Judgement:
     "Performance degrades smoothly as the fraction of outliers grows.",
     criterion="the largest rank never increases, and falls by at most three per step",
 )
-def smooth_degradation(study: Study[Cell], table: Table) -> Judgement:
+def smooth_degradation(study: Study[Cell], table: Table) -> Judgment:
     """Find the largest rank at which half of the trials succeed, by fraction of outliers."""
     require_rows(study, table, PAPER.name)
     fractions = sorted({cell.outliers for cell in study.cells})
@@ -135,7 +135,7 @@ def smooth_degradation(study: Study[Cell], table: Table) -> Judgement:
     "The default solver's region of success contains that of the paper's method.",
     criterion=NOT_WORSE,
 )
-def contains_paper(study: Study[Cell], table: Table) -> Judgement:
+def contains_paper(study: Study[Cell], table: Table) -> Judgment:
     """Compare the success rates of the default solver and the paper's method."""
     return compare_with_paper(study, table)
 
@@ -145,7 +145,7 @@ def contains_paper(study: Study[Cell], table: Table) -> Judgement:
     "The default solver's transition is within 10 % of the heuristic limit.",
     criterion="both ends between −10 % and +10 %, for every rank",
 )
-def default_and_limit(study: Study[Cell], table: Table) -> Judgement:
+def default_and_limit(study: Study[Cell], table: Table) -> Judgment:
     """Compare the transition of the default solver with the heuristic limit."""
     require_rows(study, table, DEFAULT.name)
     distances = distance_from_limit(study, table, DEFAULT.name)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from experiments.claims.base import (
-    Judgement,
+    Judgment,
     MissingRowsError,
     claim,
     default_claim,
@@ -25,7 +25,7 @@ from experiments.statistics import is_success, rate
     "The default solver reaches the target success rate at every setting.",
     criterion="the success rate is at least the target, at each setting that has one",
 )
-def target_rates(study: Study[Cell], table: Table) -> Judgement:
+def target_rates(study: Study[Cell], table: Table) -> Judgment:
     """Compare success rates with the targets."""
     require_rows(study, table, DEFAULT.name)
     rates = {cell: rate(table, cell, DEFAULT.name) for cell in study.cells}
@@ -43,7 +43,7 @@ def target_rates(study: Study[Cell], table: Table) -> Judgement:
     "No result of the default solver with status RECOVERED is wrong.",
     criterion="an error below 1e-6 in every such trial",
 )
-def recovered_is_right(study: Study[Cell], table: Table) -> Judgement:
+def recovered_is_right(study: Study[Cell], table: Table) -> Judgment:
     """Count results with status RECOVERED and a large error."""
     rows = [row for name in (DEFAULT.name, ORACLE.name) for row in trial_rows(study, table, name)]
     certified = [row for row in rows if row["status"] == "RECOVERED"]
@@ -57,7 +57,7 @@ def recovered_is_right(study: Study[Cell], table: Table) -> Judgement:
     "With noise, the default solver's error is that of the oracle, which has only the inliers.",
     criterion="at most 1.1 times in every trial",
 )
-def error_of_oracle(study: Study[Cell], table: Table) -> Judgement:
+def error_of_oracle(study: Study[Cell], table: Table) -> Judgment:
     """Compare the errors of the default solver and the oracle at the settings with noise."""
     noisy = replace(study, cells=tuple(cell for cell in study.cells if cell.noise))
     if not noisy.cells:
