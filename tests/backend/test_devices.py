@@ -170,7 +170,7 @@ def test_reduced_precision_is_warned_about(small: Planted) -> None:
 
 
 def test_products_keep_their_precision(xp: Any) -> None:
-    """On a GPU, JAX rounds float32 factors to 10 bits unless it is told not to."""
+    """On a GPU, JAX rounds float32 factors to 10 bits by default."""
     matrix = np.random.default_rng(0).standard_normal((64, 64)).astype("float32")
     array = xp.asarray(matrix)
     with full_precision(array):
