@@ -45,7 +45,7 @@ def _errors(model: str, fraction: float, m: int) -> tuple[list[float], list[floa
     while True:
         estimated.append(float(state.mixture.error) * unit / norm)
         actual.append(rr.metrics.normalized_error((state.U * unit, state.V), truth))
-        if bool(solver.is_finished(problem, state)):
+        if bool(solver.is_finished(state)):
             return estimated, actual
         state = solver.step(problem, state)
 

@@ -24,7 +24,7 @@ def flipped() -> Planted:
 
 def states_until_finished(problem: Problem, solver: MessagePassing) -> list[MessagePassingState]:
     states = [solver.start(problem, np.random.default_rng(0))]
-    while not solver.is_finished(problem, states[-1]):
+    while not solver.is_finished(states[-1]):
         states.append(solver.step(problem, states[-1]))
     return states
 

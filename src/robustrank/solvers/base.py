@@ -119,7 +119,7 @@ class EstimatingSolver(Solver[StateT]):
     """A solver that approaches the solution and then hands its estimate to another one."""
 
     @abstractmethod
-    def is_finished(self, problem: Problem, state: StateT) -> Array:
+    def is_finished(self, state: StateT) -> Array:
         """Whether there is nothing more to gain, for each problem."""
 
     @abstractmethod

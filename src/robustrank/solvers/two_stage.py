@@ -92,11 +92,11 @@ class TwoStage(Solver[TwoStageState]):
         if state.stage == _SECOND:
             return TwoStageState.of(_SECOND, self.second.step(problem, state.inner))
         xp = namespace(state.U)
-        finished = self.first.is_finished(problem, state.inner)
+        finished = self.first.is_finished(state.inner)
         if bool(xp.all(finished)):
             estimate = self.first.estimate(problem, state.inner)
             return TwoStageState.of(_SECOND, self.second.start_from(problem, estimate))
         after = self.first.step(problem, state.inner)
-        if bool(xp.any(finished)):  # these wait, unchanged, for the others in the batch
+        if finished.ndim and bool(xp.any(finished)):  # these wait for the others in the batch
             after = select(~finished, after, state.inner)
         return TwoStageState.of(_FIRST, after)

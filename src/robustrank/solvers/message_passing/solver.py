@@ -48,6 +48,7 @@ class MessagePassingState(State):
     mixture: Mixture
     iteration: int
     best: Best
+    finished: Array  # boolean: whether the estimate is near, or no longer improves
 
     def change(self) -> Array:
         return self.moved
@@ -122,25 +123,14 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     def step(self, problem: Problem, state: MessagePassingState) -> MessagePassingState:
         """One more exchange of messages for the problems that are not finished."""
         xp = namespace(state.U)
-        finished = self.is_finished(problem, state)
         # A change of zero ends the run.
         at_rest = replace(state, moved=xp.zeros_like(state.moved), iteration=state.iteration + 1)
-        if bool(xp.all(finished)):
+        if bool(xp.all(state.finished)):
             return at_rest
-        return select(finished, at_rest, self._exchange(problem, state))
+        return select(state.finished, at_rest, self._exchange(problem, state))
 
-    def is_finished(self, problem: Problem, state: MessagePassingState) -> Array:
-        xp, best = namespace(state.U), state.best
-        finished = (
-            ~xp.isfinite(state.mixture.error)
-            | is_within(self.target_error, problem, best)
-            | (state.iteration - best.iteration >= self.patience)
-            | (state.iteration >= self.max_iterations)
-        )
-        if self.target_error_at_full_rank is None:
-            return finished
-        full_rank = xp.all(best.point.values > 0, axis=-1)
-        return finished | (full_rank & is_within(self.target_error_at_full_rank, problem, best))
+    def is_finished(self, state: MessagePassingState) -> Array:
+        return state.finished
 
     def estimate(self, problem: Problem, state: MessagePassingState) -> Estimate:
         credible = is_within(_LOST, problem, state.best)
@@ -196,6 +186,7 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
         for _ in range(_MIXTURE_UPDATES):
             mixture = mixture.updated(predicted)
         now = Best(point, mixture.error, xp.full_like(best.iteration, iteration))
+        best = select(mixture.error < 0.999 * best.error, now, best)
         residual = problem.y - measured
         posterior = mixture.posterior(predicted)
         return MessagePassingState(
@@ -209,8 +200,23 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
             posterior=posterior,
             mixture=mixture,
             iteration=iteration,
-            best=select(mixture.error < 0.999 * best.error, now, best),
+            best=best,
+            finished=self._stops(problem, mixture, best, iteration),
         )
+
+    def _stops(self, problem: Problem, mixture: Mixture, best: Best, iteration: int) -> Array:
+        """Whether to stop with the best estimate so far."""
+        xp = namespace(best.error)
+        stops = (
+            ~xp.isfinite(mixture.error)
+            | is_within(self.target_error, problem, best)
+            | (iteration - best.iteration >= self.patience)
+            | (iteration >= self.max_iterations)
+        )
+        if self.target_error_at_full_rank is None:
+            return stops
+        full_rank = xp.all(best.point.values > 0, axis=-1)
+        return stops | (full_rank & is_within(self.target_error_at_full_rank, problem, best))
 
 
 def is_within(share: float, problem: Problem, best: Best) -> Array:
