@@ -118,7 +118,7 @@ def test_table_option_prints_success_rates(tmp_path: Path) -> None:
 def test_make_reproduce_passes_its_variables(variables: list[str], arguments: str) -> None:
     """Only prints the command; ``-o`` keeps make from installing anything."""
     made = subprocess.run(
-        ["make", "-n", "-o", ".venv/.ready", "reproduce", *variables],
+        ["make", "--no-print-directory", "-n", "-o", ".venv/.ready", "reproduce", *variables],
         cwd=ROOT,
         capture_output=True,
         text=True,
