@@ -71,12 +71,17 @@ def small() -> Planted:
 
 
 @pytest.fixture
-def default_sigint() -> Iterator[None]:
-    """Python's default handling of SIGINT, in this process and in those that it starts.
+def default_signals() -> Iterator[None]:
+    """The default handling of SIGINT, SIGTERM and SIGHUP, here and in processes started here.
 
-    A process that ignores SIGINT, as background jobs of a script do, passes that on to its
-    children: ``nohup make test &``.
+    A process that ignores a signal passes that on to its children, as in ``nohup make test &``.
     """
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    defaults: dict[int, Any] = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGTERM: signal.SIG_DFL,
+        signal.SIGHUP: signal.SIG_DFL,
+    }
+    before = {number: signal.signal(number, handler) for number, handler in defaults.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)

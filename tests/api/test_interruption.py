@@ -14,7 +14,7 @@ import pytest
 import robustrank as rr
 from robustrank.simulate import Planted, plant
 
-pytestmark = pytest.mark.usefixtures("default_sigint")
+pytestmark = pytest.mark.usefixtures("default_signals")
 
 
 @pytest.fixture(scope="module")

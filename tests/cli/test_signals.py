@@ -24,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.usefixtures("default_sigint")
+@pytest.mark.usefixtures("default_signals")
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_result_so_far_is_saved(sent: signal.Signals, folder: Path, tmp_path: Path) -> None:
     out, page = tmp_path / "result.npz", tmp_path / "report.html"

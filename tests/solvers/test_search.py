@@ -67,7 +67,7 @@ def test_the_zero_matrix_is_not_preferred_to_a_result_without_evidence() -> None
     assert caught.value.recovery.solver == STRICT.name
 
 
-@pytest.mark.usefixtures("default_sigint")
+@pytest.mark.usefixtures("default_signals")
 @pytest.mark.parametrize(
     ("event", "status"),
     [
@@ -116,7 +116,7 @@ def test_a_stopped_rank_estimate_does_not_lose_a_settled_result(event: str) -> N
     assert np.array_equal(result.matrix, alone.matrix)
 
 
-@pytest.mark.usefixtures("default_sigint")
+@pytest.mark.usefixtures("default_signals")
 def test_no_other_candidate_is_tried_after_an_interrupted_rank_estimate() -> None:
     planted = [plant(16, 12, r, 260, outliers=0.05, noise=0.02, rng=r) for r in (1, 3)]
     tried = []
