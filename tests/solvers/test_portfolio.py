@@ -80,9 +80,10 @@ def test_with_noise_no_inlier_is_rejected(m: int, noise: float, seed: int) -> No
 
 @pytest.mark.parametrize("seed", [1, 5, 7])
 def test_with_noise_at_the_limit_the_best_result_is_returned(seed: int) -> None:
-    """350 inliers for 315 unknowns are too few for a certificate, and wrong results fit better."""
-    planted = plant(60, 48, 3, 370, outliers=0.05, noise=0.05, rng=seed)
-    result = rr.recover(planted.A, planted.y, 3)
+    """158 inliers for 140 unknowns are too few for a certificate, and wrong results fit better."""
+    planted = plant(40, 32, 2, 166, outliers=0.05, noise=0.05, rng=seed)
+    result = rr.recover(planted.A, planted.y, 2)
+    assert not result.certified
     second = rr.GaussNewton(settling=rr.Settling(alpha_h=1e9, skip_search=True))
     oracle = rr.TwoStage(rr.MessagePassing(target_error=0.1), second)
     assert evaluate(result, planted).error < 1.02 * oracle_error(planted, oracle)
