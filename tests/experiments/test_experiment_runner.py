@@ -202,6 +202,10 @@ SCRIPT = """
 """
 
 
+def size_of(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
 def test_ten_kills_lose_no_rows(tmp_path: Path) -> None:
     """After ten SIGKILLs at random times and a complete run, the rows are the same bytes."""
     script = tmp_path / "script.py"
@@ -219,13 +223,15 @@ def test_ten_kills_lose_no_rows(tmp_path: Path) -> None:
         )
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(rng.uniform(0.0, 0.15) + (1.5 if workers == "2" else 0.0))
+        before = size_of(killed / "tiny.jsonl")
+        while process.poll() is None and size_of(killed / "tiny.jsonl") == before:
+            time.sleep(0.002)  # until it writes; pytest-timeout limits the wait
+        time.sleep(rng.uniform(0.0, 0.05))
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
-        rows = killed / "tiny.jsonl"
-        sizes.append(rows.stat().st_size if rows.exists() else 0)
-    assert len(set(sizes)) > 3  # some kills happened while rows were written
+        sizes.append(size_of(killed / "tiny.jsonl"))
+    assert len(set(sizes)) > 3  # the kills happened while rows were written
     subprocess.run([*command, str(killed), "2"], check=True, capture_output=True, env=environment)
     assert lines_of(killed) == lines_of(whole)
     assert all(json.loads(line) for line in lines_of(killed))

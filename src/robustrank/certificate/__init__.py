@@ -5,7 +5,7 @@ determine the matrix, and turns the evidence into a status. It uses only the res
 and the reason for stopping of a solver, none of its own estimates.
 """
 
-from robustrank.certificate.conclude import certify, conclude
+from robustrank.certificate.conclusion import certify, conclude
 from robustrank.certificate.counting import exact_tolerance, is_exact_fit
 from robustrank.certificate.determination import all_are_cross_checked, determines_the_matrix
 from robustrank.certificate.rank_check import rank_may_be_too_high, rank_may_be_too_low
