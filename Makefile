@@ -1,7 +1,11 @@
-# make demo   a demonstration with a report page    make check   lint, types, import directions
-# make test   run all tests                         make bench   speed and memory against targets
+# make demo         a demonstration with a report page (out/demo.html)
+# make test         all tests that need no GPU          make check      lint, types, import directions
+# make reproduce    the paper's experiments, small      make format     format the code
+# make bench        speed and memory against targets    make picture    the picture of the README
+# make test-gpu     the tests on a CUDA device          make figures    the figures of the documentation
+# make bench-gpu    GPU performance                     make lock       record the installed versions
 #
-# Everything is installed into .venv and cached under .cache; nothing is written elsewhere.
+# Everything is installed into .venv and cached under .cache; results are written to out/ and results/.
 # make demo installs only what the demonstration needs; the other targets install the rest.
 
 PYTHON ?= python3
@@ -19,7 +23,7 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 setup: $(READY)
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "robustrank needs Python 3.11 or newer; set PYTHON=")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "robustrank needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
 	@$(PYTHON) -m venv $(VENV)
 
 $(DEMO_READY): pyproject.toml constraints.txt | $(BIN)/python
@@ -37,8 +41,9 @@ demo: $(DEMO_READY)
 	@$(BIN)/robustrank demo --report out/demo.html
 
 # One BLAS thread in each of two processes; with more, the processes compete for the cores.
+# Most of the time is compilation by JAX; the flag makes it faster.
 test: $(READY)
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
+	XLA_FLAGS=--xla_backend_optimization_level=0 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
 
 # The tests of PyTorch, JAX and CuPy on a GPU, whichever are installed. JAX must not reserve most of
 # the GPU memory in every process.
@@ -77,7 +82,7 @@ figures: $(READY)
 picture: $(READY)
 	$(BIN)/python docs/make_picture.py
 
-# Writes down the versions that are installed now, after a deliberate upgrade.
+# Records the installed versions, after a deliberate upgrade.
 lock: $(READY)
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' > constraints.txt
 
