@@ -15,7 +15,7 @@ from experiments.statistics import rate
 from robustrank.report.canvas import SERIES, Key, Sketch
 from robustrank.result import Status
 
-_STYLES = ((SERIES[0], "o"), (SERIES[5], "|"), (SERIES[1], "x"))  # of the methods, in order
+_METHOD_COLORS = (SERIES[0], SERIES[5], SERIES[1])
 _STATUS_COLORS = {
     Status.RECOVERED: SERIES[2],
     Status.SETTLED: SERIES[0],
@@ -31,7 +31,7 @@ def by_setting(study: Study[Cell], table: Table, methods: Sequence[str]) -> Sket
     cells = [cell for cell in study.cells if not cell.noise]
     keys = tuple(
         Key(display_name(method), color, "dot")
-        for method, (color, _) in zip(methods, _STYLES, strict=False)
+        for method, color in zip(methods, _METHOD_COLORS, strict=False)
     )
 
     def paint(axes: Axes) -> None:
@@ -42,7 +42,7 @@ def by_setting(study: Study[Cell], table: Table, methods: Sequence[str]) -> Sket
                     continue
                 height = -place + 0.22 * (1 - k)
                 axes.plot(found.interval, [height, height], color=key.color, lw=1, alpha=0.6)
-                axes.plot(found.value, height, marker=_STYLES[k][1], color=key.color, ls="none")
+                axes.plot(found.value, height, "o", color=key.color, markersize=3.5)
         axes.set_yticks([-place for place in range(len(cells))], [cell.label for cell in cells])
         axes.set_xlim(-0.03, 1.03)
         axes.set_ylim(0.5 - len(cells), 0.5)

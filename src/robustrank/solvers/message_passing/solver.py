@@ -127,7 +127,8 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
         at_rest = replace(state, moved=xp.zeros_like(state.moved), iteration=state.iteration + 1)
         if bool(xp.all(state.finished)):
             return at_rest
-        return select(state.finished, at_rest, self._exchange(problem, state))
+        after = self._exchange(problem, state)
+        return select(state.finished, at_rest, after) if state.finished.ndim else after
 
     def is_finished(self, state: MessagePassingState) -> Array:
         return state.finished
