@@ -116,7 +116,6 @@ import jax, robustrank as rr
 from robustrank.metrics import evaluate
 planted = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, dtype="float32", library="jax", rng=5)
 for result in (
-    rr.recover(planted.A, planted.y, 2),
     rr.recover(planted.A, planted.y, 2, solver="message-passing"),
     *rr.recover_many([(planted.A, planted.y)] * 2, 2, batch=2),
 ):
