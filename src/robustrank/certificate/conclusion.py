@@ -22,15 +22,6 @@ _NOISE_LIMIT = 0.2
 # too.
 _EVIDENCE, _EVIDENCE_PER_DEGREE = 20.0, 0.25
 
-# The status of an uncertified result, for each reason to stop other than convergence.
-_UNCERTIFIED = {
-    StopReason.CALLBACK: Status.STOPPED,
-    StopReason.INTERRUPTED: Status.INTERRUPTED,
-    StopReason.DIVERGED: Status.DIVERGED,
-    StopReason.TIME_LIMIT: Status.TIME_LIMIT,
-    StopReason.ITERATION_LIMIT: Status.ITERATION_LIMIT,
-}
-
 
 def certify(
     problem: Problem,
@@ -62,20 +53,20 @@ def certify(
 def conclude(reason: StopReason, certificate: Certificate) -> Status:
     """The status that follows from the certificate and from why the solver stopped."""
     if reason in (StopReason.CALLBACK, StopReason.INTERRUPTED, StopReason.DIVERGED):
-        return _UNCERTIFIED[reason]
+        return reason.status
     if certificate.is_exact:
         return Status.RECOVERED
     if reason is StopReason.TIME_LIMIT:
-        return Status.TIME_LIMIT
+        return reason.status
     if certificate.required > certificate.measurements:
         return Status.UNDERDETERMINED
     if reason is not StopReason.CONVERGED:
-        return _UNCERTIFIED[reason]
+        return reason.status
     consistent = (
         certificate.noise <= _NOISE_LIMIT and certificate.evidence >= certificate.required_evidence
     )
     determined = certificate.determined is not False
-    return Status.SETTLED if consistent and determined else Status.UNEXPLAINED
+    return Status.SETTLED if consistent and determined else reason.status
 
 
 def _collect(problem: Problem, residual: Array, inliers: Array) -> Certificate:

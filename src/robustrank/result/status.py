@@ -15,6 +15,11 @@ class StopReason(Enum):
     INTERRUPTED = "it was interrupted"
     DIVERGED = "the factors are not finite"
 
+    @property
+    def status(self) -> Status:
+        """The status of a result that is not certified."""
+        return _UNCERTIFIED[self]
+
 
 class Status(Enum):
     """The status of a result.
@@ -51,6 +56,15 @@ class Status(Enum):
     def __str__(self) -> str:
         return f"{self.value}: {self.meaning}"
 
+
+_UNCERTIFIED = {
+    StopReason.CONVERGED: Status.UNEXPLAINED,
+    StopReason.ITERATION_LIMIT: Status.ITERATION_LIMIT,
+    StopReason.TIME_LIMIT: Status.TIME_LIMIT,
+    StopReason.CALLBACK: Status.STOPPED,
+    StopReason.INTERRUPTED: Status.INTERRUPTED,
+    StopReason.DIVERGED: Status.DIVERGED,
+}
 
 _FLAT_MISFIT = "If it was flat, add measurements, lower the rank, or check for too many outliers."
 

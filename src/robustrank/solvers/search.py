@@ -20,11 +20,7 @@ from robustrank.solvers.monitor import Callback, Outcome
 from robustrank.solvers.portfolio import Portfolio
 from robustrank.solvers.rank_estimate import RankEstimator
 
-_STOPPED_EARLY = {
-    StopReason.TIME_LIMIT: Status.TIME_LIMIT,
-    StopReason.CALLBACK: Status.STOPPED,
-    StopReason.INTERRUPTED: Status.INTERRUPTED,
-}
+_STOPPED_EARLY = {StopReason.TIME_LIMIT, StopReason.CALLBACK, StopReason.INTERRUPTED}
 
 Results = list[list[Recovery]]  # for each problem, the results of the candidates so far
 
@@ -125,8 +121,8 @@ class _Search:
         outcomes = self._drive(estimator.messages, [problems[number] for number in numbers])
         for number, outcome in zip(numbers, outcomes, strict=True):
             if outcome.reason in _STOPPED_EARLY:
-                status = _STOPPED_EARLY[outcome.reason]
-                attempts[number].append(replace(_best(attempts[number]), status=status))
+                best = _best(attempts[number])
+                attempts[number].append(replace(best, status=outcome.reason.status))
                 continue
             rank = estimator.rank(problems[number], outcome)
             if rank is not None and rank < problems[number].rank:
@@ -147,7 +143,7 @@ def _is_over(tried: list[Recovery]) -> bool:
 
 
 def _was_stopped(recovery: Recovery) -> bool:
-    return recovery.status in _STOPPED_EARLY.values()
+    return recovery.status in {reason.status for reason in _STOPPED_EARLY}
 
 
 def _is_interrupted(attempts: Results) -> bool:
