@@ -8,10 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
-from robustrank.linalg import frobenius_norm
+from robustrank.linalg import Factors, frobenius_norm
 from robustrank.result import Recovery
-
-Factors = tuple[Array, Array]
 
 
 def normalized_error(estimate: Factors, truth: Factors) -> float:

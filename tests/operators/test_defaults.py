@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from examples.operators.rank_one import RankOneOperator
 from robustrank.backend import full_precision, library, like, namespace, to_numpy
 from robustrank.linalg import leading_svd_by_products
 from robustrank.linalg.svd import _lanczos
@@ -15,32 +16,10 @@ from robustrank.operators import Operator, UnstoredTangent, as_operator, check_o
 Array = np.ndarray[Any, Any]
 
 
-class RankOneRows(Operator):
-    """A_i = a_i b_iᵀ, with the abstract members only."""
+class RankOneRows(RankOneOperator):
+    """A_i = a_i b_iᵀ with NumPy arrays: no member but the abstract ones is overridden."""
 
-    def __init__(self, a: Any, b: Any) -> None:
-        self.a, self.b = a, b
-
-    @property
-    def shape(self) -> tuple[int, tuple[int, int]]:
-        return self.a.shape[0], (self.a.shape[1], self.b.shape[1])
-
-    @property
-    def dtype(self) -> Any:
-        return self.a.dtype
-
-    def measure(self, U: Any, V: Any) -> Any:
-        return namespace(U).sum((self.a @ U) * (self.b @ V), axis=1)
-
-    def backproject(self, w: Any, U: Any, V: Any) -> tuple[Any, Any]:
-        return self.a.T @ (w[:, None] * (self.b @ V)), self.b.T @ (w[:, None] * (self.a @ U))
-
-
-class RankOneRowsOfALibrary(RankOneRows):
-    """The same with arrays of any library, which takes one more member."""
-
-    def asarray(self, values: Any) -> Any:
-        return namespace(self.a).asarray(values, device=like(self.a)["device"])
+    asarray = Operator.asarray
 
 
 def host_arrays(m: int, n1: int, n2: int, dtype: str = "float64") -> tuple[Array, Array, Array]:
@@ -85,7 +64,7 @@ def test_defaults_work_with_every_array_library(
     xp: Any, dtype: str, shape: tuple[int, int, int]
 ) -> None:
     a, b, _ = host_arrays(*shape, dtype)
-    operator = RankOneRowsOfALibrary(xp.asarray(a), xp.asarray(b))
+    operator = RankOneOperator(xp.asarray(a), xp.asarray(b))
     check = check_operator(operator)
     assert check.passed, check
     assert library(operator.row_norms(probes=1)) == library(operator.a)
