@@ -29,10 +29,24 @@ from robustrank.operators import (
     Operator,
     PassCounter,
     PassCounterGroup,
+    RowScaledOperator,
     ScaledOperator,
+    SubsetOperator,
+    SymmetricOperator,
     can_be_batched,
 )
-from robustrank.theory import degrees_of_freedom, half_normal_quantile
+from robustrank.baseline import trivial_deviation
+from robustrank.theory import (
+    degrees_of_freedom,
+    half_normal_quantile,
+    symmetric_degrees_of_freedom,
+)
+
+
+# What need not be computed again for another rank.
+_INDEPENDENT_OF_RANK = ("row_factors", "scale", "epsilon", "units", "trivial_deviation")
+# Families of measurements that do not know their norms estimate them by this many passes.
+_NORM_PROBES = 8
 
 
 class UndersampledWarning(UserWarning):
@@ -53,9 +67,10 @@ class Problem:
     y: Array
     rank: int
     counter: PassCounter = field(default_factory=PassCounter, repr=False)
+    symmetric: bool = False  # whether M is known to be symmetric
 
     def __post_init__(self) -> None:
-        given = self.operator
+        given = _symmetrized(self.operator) if self.symmetric else self.operator
         object.__setattr__(self, "rank", _checked_rank(self.rank, given.matrix_shape))
         object.__setattr__(self, "y", _checked_measurements(self.y, given))
         object.__setattr__(self, "operator", CountedOperator(given, self.counter))
@@ -71,9 +86,20 @@ class Problem:
         """The standard deviation of normal measurements of that typical size."""
         return self.scale / half_normal_quantile(0.5)
 
+    @cached_property
+    def trivial_deviation(self) -> Array:
+        """The standard deviation of y about the best prediction that takes no knowledge of M.
+
+        It is what a wrong answer leaves. If the A_i have a large common part, as entries in [0, 1]
+        do, a multiple of its measurement predicts most of every y_i.
+        """
+        return trivial_deviation(self.operator, self.y)
+
     @property
     def degrees_of_freedom(self) -> int:
-        """r (n1 + n2 − r), the degrees of freedom of a matrix of this rank."""
+        """r (n1 + n2 − r), the degrees of freedom of a matrix of this rank; fewer if symmetric."""
+        if self.symmetric:
+            return symmetric_degrees_of_freedom(self.operator.matrix_shape[0], self.rank)
         return degrees_of_freedom(*self.operator.matrix_shape, self.rank)
 
     @cached_property
@@ -92,17 +118,60 @@ class Problem:
 
         Infinite measurements become large finite ones, so that a weight of zero removes them.
         """
+        return self._normalized
+
+    @cached_property
+    def _normalized(self) -> Problem:
         units, operator = self.units, self.operator
         if units.sensing != 1:
             operator = ScaledOperator(operator, 1 / units.sensing)
         xp = namespace(self.y)
         with np.errstate(over="ignore"):  # a measurement that overflows is an outlier
             y = xp.clip(self.y / units.measurement, min=-self._largest, max=self._largest)
-        return _unchecked(operator=operator, y=y, rank=self.rank, counter=self.counter)
+        return self._changed(operator=operator, y=y, row_factors=self.row_factors)
+
+    def _changed(self, **parts: Any) -> Problem:
+        """This problem with some parts replaced, without checking them again."""
+        kept = {name: getattr(self, name) for name in ("operator", "y", "rank", "counter")}
+        return _unchecked(**kept | {"symmetric": self.symmetric} | parts)
+
+    @cached_property
+    def row_factors(self) -> Array:
+        """The factor by which each A_i has the norm of a typical one; 1 where A_i is zero."""
+        norms = self.operator.row_norms(_NORM_PROBES)
+        xp = namespace(norms)
+        positive = norms > 0
+        norms = xp.where(positive, norms, xp.ones_like(norms))
+        typical = lower_median(norms)
+        with np.errstate(over="ignore"):
+            factors = xp.where(positive, typical / norms, xp.ones_like(norms))
+        return xp.astype(factors, self.y.dtype, copy=False)
+
+    @cached_property
+    def with_unit_rows(self) -> Problem:
+        """The same problem with all A_i scaled to the norm of a typical one, and y with them.
+
+        The solution is the same. Residuals are then comparable: what they say about the matrix does
+        not depend on the units of each measurement.
+        """
+        factors = self.row_factors
+        xp = namespace(self.y)
+        with np.errstate(over="ignore"):  # a measurement that overflows is an outlier
+            y = xp.where(xp.isfinite(self.y), self.y * factors, self.y)
+        operator = RowScaledOperator(self.operator, factors)
+        return self._changed(operator=operator, y=y, row_factors=factors)
+
+    def of_rows(self, rows: Any) -> Problem:
+        """The problem with some of the measurements only; ``rows`` are their numbers."""
+        xp = namespace(self.y)
+        chosen = xp.asarray(rows, **like(self.y) | {"dtype": xp.int64})
+        operator = SubsetOperator(self.operator, chosen)
+        return self._changed(operator=operator, y=xp.take(self.y, chosen))
 
     def of_rank(self, rank: int) -> Problem:
         """The same measurements, for a matrix of another rank."""
-        return _unchecked(operator=self.operator, y=self.y, rank=rank, counter=self.counter)
+        computed = {name: vars(self)[name] for name in _INDEPENDENT_OF_RANK if name in vars(self)}
+        return self._changed(rank=rank, **computed)
 
     @staticmethod
     def batched(problems: Sequence[Problem]) -> Problem:
@@ -115,6 +184,7 @@ class Problem:
             y=xp.stack([problem.y for problem in problems], axis=0),
             rank=first.rank,
             counter=counter,
+            symmetric=first.symmetric,
             scale=xp.asarray([problem.scale for problem in problems], **like(first.y)),
         )
 
@@ -171,6 +241,13 @@ def _power_of_two(size: float) -> float:
         return 1.0
     exponent = round(math.log2(size))
     return 2.0 ** max(-1000, min(1000, exponent))
+
+
+def _symmetrized(operator: Operator) -> Operator:
+    n1, n2 = operator.matrix_shape
+    if n1 != n2:
+        raise ValueError(f"symmetric=True needs a square matrix; this one is {n1} × {n2}")
+    return SymmetricOperator(operator)
 
 
 def _checked_rank(rank: Any, shape: tuple[int, int]) -> int:

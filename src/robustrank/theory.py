@@ -82,6 +82,11 @@ def degrees_of_freedom(n1: int, n2: int, rank: int) -> int:
     return rank * (n1 + n2 - rank)
 
 
+def symmetric_degrees_of_freedom(n: int, rank: int) -> int:
+    """r n − r (r − 1)/2, the number of free parameters of a symmetric n × n matrix of rank r."""
+    return rank * n - rank * (rank - 1) // 2
+
+
 def red_line_rank(measurements: int, n1: int, n2: int, outlier_fraction: float) -> float:
     """r = (1 − s) m/(n1 + n2), the red line in the paper's phase transitions."""
     return (1 - outlier_fraction) * measurements / (n1 + n2)

@@ -40,13 +40,18 @@ class Interrupted(KeyboardInterrupt):
 
 
 def checked_problem(
-    A: Any, y: Any, rank: int, shape: tuple[int, int] | None, device: str | None
+    A: Any,
+    y: Any,
+    rank: int,
+    shape: tuple[int, int] | None,
+    device: str | None,
+    symmetric: bool = False,
 ) -> Problem:
     """The validated problem, on ``device`` if it is given."""
     if device is not None and not isinstance(A, Operator):
         A = move(A, device)
         y = move_to_device_of(y, A) if is_array(y) else y
-    problem = Problem(as_operator(A, shape), y, rank)
+    problem = Problem(as_operator(A, shape), y, rank, symmetric=symmetric)
     if not isinstance(A, Operator):
         problem.counter.add(1)  # the check for NaN and infinity
     return problem

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from robustrank.api.inputs import Interrupted, checked_problem, memory_needed, solver_from
+from robustrank.api.positive import positive_semidefinite
 from robustrank.backend import Seed, as_generator, check_positive, explain_memory_errors
 from robustrank.result import Recovery, Status
 from robustrank.solvers import Callback, Portfolio, Solver, solve
@@ -23,6 +24,8 @@ def recover(
     time_limit: float | None = None,
     device: str | None = None,
     rng: Seed = None,
+    symmetric: bool = False,
+    psd: bool = False,
 ) -> Recovery:
     """Recover a low-rank matrix M from measurements y_i = <A_i, M>, some of which are outliers.
 
@@ -53,6 +56,12 @@ def recover(
         the computation runs where A is.
     rng
         Random seed or generator; used for the initial vector of the SVD of large matrices.
+    symmetric
+        Whether M is known to be symmetric. It then has about half as many degrees of freedom, and
+        A_i and A_iᵀ measure the same; the result is symmetric.
+    psd
+        Whether M is known to be symmetric and positive semidefinite. A result with a negative
+        eigenvalue is not certified.
 
     Returns
     -------
@@ -73,13 +82,15 @@ def recover(
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r} cannot be called; expected a function")
     with explain_memory_errors(memory_needed(A)):
-        problem = checked_problem(A, y, rank, shape, device)
+        problem = checked_problem(A, y, rank, shape, device, symmetric or psd)
         if time_limit is not None:
             time_limit -= time.perf_counter() - began
         (recovery,) = solve(
             [problem], chosen, as_generator(rng), callback=callback, time_limit=time_limit
         )
     recovery = replace(recovery, passes=problem.counter.passes, seconds=time.perf_counter() - began)
+    if psd:
+        recovery = positive_semidefinite(recovery)
     if recovery.status is Status.INTERRUPTED:
         raise Interrupted(recovery)
     return recovery

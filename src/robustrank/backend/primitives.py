@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array_api_extra as xpx
+import numpy as np
+import scipy.linalg
 from array_api_compat import is_jax_array, is_torch_array
 
 from robustrank.backend.arrays import Array, namespace
@@ -32,10 +34,16 @@ def thin_svd(matrix: Array) -> tuple[Array, Array, Array]:
 def solve_positive_definite(matrix: Array, right: Array) -> Array:
     """The solution x of matrix · x = right for a positive definite matrix.
 
-    If the matrix is not positive definite, the result is NaN for PyTorch and JAX. For NumPy and
-    CuPy a general solver is used.
+    If the matrix is not positive definite, the result is NaN. For CuPy, and for batches of NumPy
+    arrays, a general solver is used.
     """
     xp = namespace(matrix)
+    if isinstance(matrix, np.ndarray) and matrix.ndim == 2:
+        try:
+            factor = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            return np.full_like(right, np.nan)
+        return scipy.linalg.cho_solve(factor, right, check_finite=False)
     if is_jax_array(matrix):
         from jax.lax.linalg import triangular_solve
 

@@ -5,18 +5,26 @@ determine the matrix, and turns the evidence into a status. It uses only the res
 and the reason for stopping of a solver, none of its own estimates.
 """
 
-from robustrank.certificate.conclusion import certify, conclude
-from robustrank.certificate.counting import exact_tolerance, is_exact_fit
-from robustrank.certificate.determination import all_are_cross_checked, determines_the_matrix
+from robustrank.certificate.clusters import repetitions
+from robustrank.certificate.conclusion import Fit, certify, conclude
+from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
+from robustrank.certificate.determination import all_are_cross_checked, undetermined_part
+from robustrank.certificate.evidence import best_set
+from robustrank.certificate.parts import name_parts
 from robustrank.certificate.rank_check import rank_may_be_too_high, rank_may_be_too_low
 
 __all__ = [
+    "Fit",
     "all_are_cross_checked",
+    "best_set",
     "certify",
     "conclude",
-    "determines_the_matrix",
     "exact_tolerance",
     "is_exact_fit",
+    "name_parts",
     "rank_may_be_too_high",
     "rank_may_be_too_low",
+    "repetitions",
+    "required_fits",
+    "undetermined_part",
 ]

@@ -2,51 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustrank.backend import Array, namespace
+from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.certificate.clusters import repetitions
 from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
-from robustrank.certificate.determination import all_are_cross_checked, determines_the_matrix
-from robustrank.certificate.noise import fit_noise
-from robustrank.linalg import TangentMap, lower_median, weighted
+from robustrank.certificate.determination import (
+    all_are_cross_checked,
+    error_per_deviation,
+    undetermined_part,
+)
+from robustrank.certificate.held_out import predict_held_out
+from robustrank.certificate.identification import unidentified_part
+from robustrank.certificate.parts import Labels, Parts
+from robustrank.certificate.noise import NoiseFit, noise_statistics
+from robustrank.linalg import TangentMap, frobenius_norm, lower_median, weighted
 from robustrank.problem import Problem
 from robustrank.result import Certificate, Status, StopReason
+from robustrank.theory import half_normal_quantile
 
-# The largest noise level of a certified result, relative to a typical measurement.
-_NOISE_LIMIT = 0.2
+# The largest noise level of a certified result, and the largest error of a prediction of a
+# measurement that was left out, relative to what a trivial prediction leaves.
+_NOISE_LIMIT = 0.25
+_HELD_OUT_LIMIT = 0.35
+# The largest expected error of a certified matrix, relative to its norm.
+_ERROR_LIMIT = 0.3
+# Each statistic is about standard normal if the residuals are noise: one in ten thousand is larger.
+_LARGEST_STATISTIC = 4.0
 # The evidence that certifies a noisy result. It grows with the degrees of freedom, because near the
 # information limit a wrong matrix that rejects the measurements it does not fit has small residuals
 # too.
+_UNDETERMINED = "the fitted measurements do not determine every part of the matrix"
+_UNCHECKED = "some fitted measurements are not checked by any others"
+_MINORITY = "most of the measurements that inform a part of the matrix do not support it"
+_BY_CHANCE = "outliers could have determined a part of the matrix by chance"
 _EVIDENCE, _EVIDENCE_PER_DEGREE = 20.0, 0.25
 
 
-def certify(
-    problem: Problem,
-    residual: Array,
-    inliers: Array,
-    reason: StopReason,
-    linearize: Callable[[], TangentMap],
-) -> tuple[Certificate, Status]:
-    """The certificate and the status of a result.
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A result as the certificate sees it: in units in which all A_i have the same norm."""
 
-    ``residual`` is y − A(result) and ``inliers`` is one or zero, both (m,); ``reason`` is why the
-    solver stopped. ``linearize`` returns the tangent map at the result, with orthonormal factors
-    and in normalized units; it is called only if the result would be certified.
+    problem: Problem
+    residual: Array  # (m,)
+    weights: Array  # (m,) of the final fit; positive for inliers
+    spread: Array  # (m,) the relative size of the noise of each measurement
+    linearize: Callable[[], TangentMap]  # with orthonormal factors and in normalized units
+    norm: float  # of the matrix, in normalized units
+
+
+def certify(fit: Fit, reason: StopReason) -> tuple[Certificate, Status]:
+    """The certificate and the status of a result; ``reason`` is why the solver stopped.
+
+    The expensive tests are made only if the result would be certified without them.
     """
-    with np.errstate(over="ignore"):  # residuals of a diverged run can have any size
-        certificate = _collect(problem, residual, inliers)
-    status = conclude(reason, certificate)
-    if status.certified:
-        fitted = _fitted(problem, residual, inliers)
-        tangent = linearize()
-        determined = determines_the_matrix(tangent, fitted) and all_are_cross_checked(
-            tangent, fitted
-        )
-        certificate = replace(certificate, determined=determined)
+    with np.errstate(over="ignore", invalid="ignore"):  # a diverged run has residuals of any size
+        certificate = _count(fit, np.arange(fit.problem.operator.measurements))
         status = conclude(reason, certificate)
+        if not status.certified:
+            return certificate, status
+        tangent = fit.linearize()
+        labels = repetitions(fit.problem.operator, tangent)
+        certificate = _count(fit, labels)
+        status = conclude(reason, certificate)
+        if status.certified:
+            exact = status is Status.RECOVERED
+            certificate = _examined(fit, tangent, labels, certificate, exact=exact)
+            status = conclude(reason, certificate)
     return certificate, status
 
 
@@ -56,42 +82,147 @@ def conclude(reason: StopReason, certificate: Certificate) -> Status:
         return reason.status
     if certificate.is_exact:
         return Status.RECOVERED
+    if certificate.unidentified and certificate.required <= certificate.independent:
+        return Status.NOT_IDENTIFIED
     if reason is StopReason.TIME_LIMIT:
         return reason.status
-    if certificate.required > certificate.measurements:
+    if certificate.required > certificate.independent:
         return Status.UNDERDETERMINED
     if reason is not StopReason.CONVERGED:
         return reason.status
     consistent = (
-        certificate.noise <= _NOISE_LIMIT and certificate.evidence >= certificate.required_evidence
+        certificate.noise <= _NOISE_LIMIT
+        and certificate.evidence >= certificate.required_evidence
+        and 2 * certificate.inliers > certificate.independent
+        and not certificate.objections
     )
-    determined = certificate.determined is not False
-    return Status.SETTLED if consistent and determined else reason.status
+    return Status.SETTLED if consistent else reason.status
 
 
-def _collect(problem: Problem, residual: Array, inliers: Array) -> Certificate:
+def _examined(
+    fit: Fit,
+    tangent: TangentMap,
+    labels: Labels,
+    certificate: Certificate,
+    *,
+    exact: bool,
+) -> Certificate:
+    """The certificate with the results of the expensive tests, and objections if there are any."""
+    xp = namespace(fit.residual)
+    fitted = is_exact_fit(fit.problem, fit.residual) if exact else fit.weights > 0
+    fitted = xp.astype(fitted, fit.residual.dtype)
+    if undetermined_part(tangent, fitted) is not None:
+        part = unidentified_part(tangent, fit.residual)
+        return replace(certificate, unidentified=part, objections=(_UNDETERMINED,))
+    if not all_are_cross_checked(tangent, fitted, labels):
+        return replace(certificate, objections=(_UNCHECKED,))
+    certificate = _parts_examined(fit, tangent, labels, fitted, certificate)
+    if exact or certificate.objections:
+        return certificate
+    return _noise_examined(fit, tangent, labels, certificate)
+
+
+def _parts_examined(
+    fit: Fit, tangent: TangentMap, labels: Labels, fitted: Array, certificate: Certificate
+) -> Certificate:
+    """The certificate with the parts of the matrix that are not, or hardly, supported."""
+    energies = tangent.energies()
+    if energies is None:  # the map is not stored: majority is tested for the whole matrix only
+        return certificate
+    rows, rank = tangent.U.shape
+    parts = Parts.counted(to_numpy(energies), rows, labels, to_numpy(fitted) > 0)
+    objections = [
+        f"{text}: {parts.names(which)}"
+        for text, which in (
+            (_MINORITY, parts.without_majority()),
+            (_BY_CHANCE, parts.possibly_by_chance(rank)),
+        )
+        if which
+    ]
+    contested = tuple(parts.contestable(rank))
+    return replace(certificate, contested=contested, objections=tuple(objections))
+
+
+def _noise_examined(
+    fit: Fit, tangent: TangentMap, labels: Labels, certificate: Certificate
+) -> Certificate:
+    problem, xp, freedom = fit.problem, namespace(fit.residual), certificate.degrees_of_freedom
+    unit = problem.units.measurement
+    residual, y = fit.residual / unit, to_numpy(problem.y) / unit
+    null, deviation = float(problem.trivial_deviation) / unit, certificate.sigma / unit
+    spread, inlier = to_numpy(fit.spread), to_numpy(fit.weights) > 0
+    amplification = error_per_deviation(tangent, fit.weights / xp.max(fit.weights), freedom)
+    held_out = predict_held_out(tangent, fit.weights, residual, labels, freedom)
+    informative = spread[held_out.rows] * deviation < null
+    typical_error = float(np.median(np.abs(held_out.errors[informative]))) if informative.any() else math.inf
+    values = to_numpy(residual)
+    certificate = replace(
+        certificate,
+        matrix_error=float(xp.min(fit.spread)) * deviation * amplification / fit.norm,
+        held_out_error=typical_error / half_normal_quantile(0.5) / null,
+        noise_statistics=noise_statistics((values / spread)[inlier], (y - values)[inlier]),
+    )
+    return replace(certificate, objections=tuple(_noise_objections(certificate)))
+
+
+def _noise_objections(certificate: Certificate) -> Iterator[str]:
+    if not certificate.matrix_error <= _ERROR_LIMIT:
+        yield (
+            f"noise of this size would cause an error of {100 * certificate.matrix_error:.0f}% of "
+            "the matrix"
+        )
+    if not certificate.held_out_error <= _HELD_OUT_LIMIT:
+        yield "measurements that were left out of the fit are not predicted by it"
+    if not max(map(abs, certificate.noise_statistics)) <= _LARGEST_STATISTIC:
+        yield "the residuals of the inliers do not look like noise"
+
+
+def _count(fit: Fit, labels: Labels) -> Certificate:
+    """The numbers of the certificate; measurements with the same label count as one."""
+    problem, residual = fit.problem, fit.residual
     xp = namespace(residual)
-    count = int(xp.count_nonzero(inliers))
-    noise = fit_noise(problem, weighted(residual, inliers), count)
+    freedom = problem.degrees_of_freedom
+    sizes = np.bincount(labels)
+
+    def independent(rows: Array) -> Labels:
+        """Which groups have more than half of their measurements among these rows."""
+        return 2 * np.bincount(labels, weights=to_numpy(rows).astype(float)) > sizes
+
+    exact = independent(is_exact_fit(problem, residual))
+    inlier_rows = fit.weights > 0
+    inliers = independent(inlier_rows)
+    count, total = int(np.count_nonzero(inliers)), len(sizes)
+    deviation = _deviation(fit, inlier_rows, freedom)
+    null = float(problem.trivial_deviation)
+    members = to_numpy(inlier_rows) & inliers[labels]
+    first_of_group = np.unique(labels[members], return_index=True)[1]
+    noise_sizes = deviation * to_numpy(fit.spread)[members][first_of_group]
+    with np.errstate(divide="ignore"):
+        gains = np.log(null / np.maximum(noise_sizes, 1e-300 + problem.epsilon * null))
+    noise = NoiseFit(deviation, null, count, total, freedom, np.maximum(gains, 0.0))
+    typical = float(lower_median(fit.spread))
     return Certificate(
-        exact_fits=int(xp.count_nonzero(is_exact_fit(problem, residual))),
-        required=required_fits(problem),
+        exact_fits=int(np.count_nonzero(exact)),
+        required=required_fits(problem, total),
         inliers=count,
         measurements=problem.operator.measurements,
-        degrees_of_freedom=problem.degrees_of_freedom,
+        independent=total,
+        degrees_of_freedom=freedom,
         tolerance=exact_tolerance(problem),
         misfit=float(lower_median(xp.abs(residual))) / problem.scale,
-        noise=noise.level,
-        sigma=noise.level * float(problem.typical_deviation),
+        noise=noise.level * typical,
+        sigma=deviation,
         evidence=noise.evidence,
-        required_evidence=_EVIDENCE + _EVIDENCE_PER_DEGREE * problem.degrees_of_freedom,
+        required_evidence=_EVIDENCE + _EVIDENCE_PER_DEGREE * freedom,
         prediction_error=noise.prediction_error,
     )
 
 
-def _fitted(problem: Problem, residual: Array, inliers: Array) -> Array:
-    """The measurements that the result is based on: exact fits, or inliers if there is noise."""
-    xp = namespace(residual)
-    exact = is_exact_fit(problem, residual)
-    enough = int(xp.count_nonzero(exact)) > problem.degrees_of_freedom
-    return xp.astype(exact if enough else inliers > 0, residual.dtype)
+def _deviation(fit: Fit, inliers: Array, freedom: int) -> float:
+    """The standard deviation of the noise, from what d degrees of freedom leave of the inliers."""
+    xp = namespace(inliers)
+    count = int(xp.count_nonzero(inliers))
+    if count <= freedom:
+        return math.inf
+    scaled = weighted(fit.residual / fit.spread, xp.astype(inliers, fit.residual.dtype))
+    return float(frobenius_norm(scaled)) / math.sqrt(count - freedom)

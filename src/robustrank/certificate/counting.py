@@ -26,8 +26,7 @@ def is_exact_fit(problem: Problem, residual: Array) -> Array:
     return namespace(residual).abs(residual) <= exact_tolerance(problem) * problem.scale
 
 
-def required_fits(problem: Problem) -> int:
-    """The number of exact fits that rules out chance, and that is a majority."""
-    measurements = problem.operator.measurements
+def required_fits(problem: Problem, measurements: int) -> int:
+    """The number of exact fits, of so many measurements, that rules out chance and is a majority."""
     by_chance = _MARGIN + math.ceil(_MARGIN * exact_tolerance(problem) * measurements)
     return max(problem.degrees_of_freedom + by_chance, measurements // 2 + 1)

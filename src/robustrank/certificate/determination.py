@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -13,18 +14,22 @@ from robustrank.linalg import (
     damped_least_squares,
     frobenius_norm,
     solve_directly,
+    solve_normal_equations,
 )
 from robustrank.theory import degrees_of_freedom
 
+Labels = np.ndarray[Any, np.dtype[np.intp]]
+
 # In exact arithmetic, conjugate gradients need at most one step per degree of freedom.
-_STEPS_PER_DEGREE = 2
+_STEPS_PER_DEGREE = 10
 # Chance fits one random target in ten thousand this closely (one in a hundred in float32), and
 # never the same measurement in every probe.
+_TRACE_PROBES, _TRACE_ACCURACY = 2, 1e-2
 _CLOSE, _ROUNDINGS, _PROBES = 1e-4, 1e5, 5
 
 
-def determines_the_matrix(tangent: TangentMap, fitted: Array) -> bool:
-    """Whether every change of the matrix changes some of the fitted measurements.
+def undetermined_part(tangent: TangentMap, fitted: Array) -> Array | None:
+    """A change W = [dU; dV] of the matrix that changes no fitted measurement; None if there is none.
 
     A matrix can fit more measurements than it has degrees of freedom and still be wrong if they do
     not depend on some part of it: sampled entries that leave out a row, for example. The test draws
@@ -33,7 +38,7 @@ def determines_the_matrix(tangent: TangentMap, fitted: Array) -> bool:
     or zero; the factors of the tangent map are orthonormal.
     """
     left = tangent.U
-    sought = _random_tangent_vector(left, tangent.V)
+    sought = _random_tangent_vector(tangent, np.random.default_rng(0))
     norm = namespace(left).linalg.vector_norm
     freedom = degrees_of_freedom(left.shape[0], tangent.V.shape[0], left.shape[1])
     # The component along a single undetermined direction is about 1/√d, and smaller than a
@@ -47,7 +52,7 @@ def determines_the_matrix(tangent: TangentMap, fitted: Array) -> bool:
     slight = epsilon(left) * namespace(fitted).sum(fitted)
     direct = solve_directly(tangent, fitted, right, slight)
     if direct is not None and float(norm(direct - sought)) < close:
-        return True  # otherwise rounding may be the reason: use the more accurate method
+        return None  # otherwise rounding may be the reason: use the more accurate method
     iterates = conjugate_gradient_iterates(normal, right)
     found, energy = next(iterates)
     negligible = float(energy) * epsilon(left) ** 2  # the rest is not determined
@@ -56,17 +61,18 @@ def determines_the_matrix(tangent: TangentMap, fitted: Array) -> bool:
             break
         found, energy = next(iterates)
         if float(norm(found - sought)) < close:
-            return True
-    return False
+            return None
+    return sought - found
 
 
-def all_are_cross_checked(tangent: TangentMap, fitted: Array) -> bool:
+def all_are_cross_checked(tangent: TangentMap, fitted: Array, labels: Labels) -> bool:
     """Whether no fitted measurement has leverage one, so that an error in any would be noticed.
 
     The fitted measurements may determine the matrix while some part of it depends on no more
     measurements than it has unknowns: a row with as many sampled entries as the rank, for example.
     Those measurements are fitted whatever their values. The test fits random targets; a measurement
-    that is fitted closely in every probe is not checked by the others.
+    that is fitted closely in every probe is not checked by the others. Measurements with the same
+    label are repetitions, which get the same target: they do not check each other.
     """
     left = tangent.U
     xp = namespace(left)
@@ -75,8 +81,10 @@ def all_are_cross_checked(tangent: TangentMap, fitted: Array) -> bool:
     close = max(_CLOSE, _ROUNDINGS * epsilon(left))
     slight = epsilon(left) * xp.sum(fitted)
     unchecked = fitted > 0
+    # Repetitions may differ in their sign, so targets have the sign of a random measurement.
+    along = xp.sign(tangent.apply(_random_tangent_vector(tangent, rng)))
     for _ in range(_PROBES):
-        target = xp.asarray(rng.standard_normal(fitted.shape[0]), **like(left))
+        target = along * xp.asarray(rng.standard_normal(labels.max() + 1)[labels], **like(left))
         W = damped_least_squares(
             tangent,
             fitted,
@@ -91,14 +99,35 @@ def all_are_cross_checked(tangent: TangentMap, fitted: Array) -> bool:
     return False
 
 
-def _random_tangent_vector(left: Array, right: Array) -> Array:
+def error_per_deviation(tangent: TangentMap, weights: Array, freedom: int) -> float:
+    """The error of the matrix for noise of standard deviation one: the root of tr (JᵀWJ)⁻¹.
+
+    The trace is estimated from random tangent vectors of norm one.
+    """
+    xp = namespace(weights)
+    total = 0.0
+    for probe in range(_TRACE_PROBES):
+        vector = _random_tangent_vector(tangent, np.random.default_rng(probe))
+        W = solve_normal_equations(
+            tangent,
+            weights,
+            vector,
+            damping=epsilon(weights) * xp.sum(weights),
+            tolerance=xp.asarray(_TRACE_ACCURACY, **like(weights)),
+        )
+        total += float(xp.sum(W * vector)) / _TRACE_PROBES
+    return math.sqrt(max(freedom * total, 0.0))
+
+
+def _random_tangent_vector(tangent: TangentMap, rng: np.random.Generator) -> Array:
     """A random [dU; dV] of norm one, orthogonal to directions that do not change the matrix."""
+    left, right = tangent.U, tangent.V
     xp = namespace(left)
     n1, r = left.shape
-    rng = np.random.default_rng(0)
     W = xp.asarray(rng.standard_normal((n1 + right.shape[0], r)), **like(left))
     transpose = xp.matrix_transpose
     dU, dV = W[:n1, :], W[n1:, :]
     null = (transpose(left) @ dU - transpose(dV) @ right) / 2
     W = xp.concat([dU - left @ null, dV + right @ transpose(null)], axis=0)
+    W = tangent.admissible(W)
     return W / frobenius_norm(W)

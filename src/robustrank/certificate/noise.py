@@ -1,43 +1,46 @@
-"""Are the residuals of the inliers consistent with noise, beyond what chance would give?"""
+"""Are the residuals of the inliers consistent with noise, and do they look like it?"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
-from robustrank.backend import Array
-from robustrank.linalg import frobenius_norm
-from robustrank.problem import Problem
+import numpy as np
+
+from robustrank.certificate.evidence import log_choices
+
+Values = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
 class NoiseFit:
-    """N inliers of m measurements, fitted with d degrees of freedom up to noise.
+    """N independent inliers of m measurements, fitted with d degrees of freedom up to noise."""
 
-    ``level`` is the standard deviation of the noise relative to that of a typical measurement.
-    """
-
-    level: float
+    deviation: float  # of residual / spread, the standard deviation of the noise
+    null_deviation: float  # what the best trivial prediction leaves
     inliers: int
     measurements: int
     degrees_of_freedom: int
+    log_gains: Values  # of each independent inlier: log(null deviation / its noise)
+
+    @property
+    def level(self) -> float:
+        """The noise of an inlier relative to what a trivial prediction leaves."""
+        return self.deviation / self.null_deviation
 
     @property
     def evidence(self) -> float:
-        """The log-likelihood of the fit relative to a chance fit, which leaves a level of one.
+        """The log-likelihood of the fit relative to a trivial prediction.
 
-        Each of the N − d inliers beyond the degrees of freedom is fitted to the noise level. The
-        freedom to choose which measurements to reject counts against the fit.
+        The fit could have been chosen to fit the d most informative inliers; only the others are
+        evidence. The freedom to choose which measurements to reject counts against the fit.
         """
-        beyond = self.inliers - self.degrees_of_freedom
-        if beyond <= 0 or not 0 <= self.level < math.inf:
+        if self.inliers <= self.degrees_of_freedom or not math.isfinite(self.deviation):
             return -math.inf
-        choices = (
-            math.lgamma(self.measurements + 1)
-            - math.lgamma(self.inliers + 1)
-            - math.lgamma(self.measurements - self.inliers + 1)
-        )
-        return -beyond * math.log(max(self.level, 1e-300)) - choices
+        gains = np.sort(self.log_gains)[: -self.degrees_of_freedom]
+        total, chosen = np.asarray([self.measurements, self.inliers], float)
+        return float(np.sum(gains) - log_choices(total[None], chosen[None])[0])
 
     @property
     def prediction_error(self) -> float:
@@ -46,14 +49,24 @@ class NoiseFit:
         return self.level * math.sqrt(self.inliers / beyond) if beyond > 0 else math.inf
 
 
-def fit_noise(problem: Problem, inlier_residual: Array, inliers: int) -> NoiseFit:
-    """The noise level estimated from the residuals of the inliers; the others must be zero.
+def noise_statistics(residual: Values, predicted: Values) -> tuple[float, float, float]:
+    """Three numbers that are about standard normal if the residuals are noise.
 
-    A fit with d degrees of freedom to N inliers leaves N − d of them to estimate the noise.
+    They find the traces of outliers among the inliers: offsets make residuals skewed; wrong gains,
+    zeros and clipped values make large residuals have the sign of the prediction, or the opposite
+    one; and wrong gains make residuals grow with the prediction.
     """
-    freedom = problem.degrees_of_freedom
-    level = math.inf
-    if inliers > freedom:
-        deviation = float(frobenius_norm(inlier_residual)) / math.sqrt(inliers - freedom)
-        level = deviation / float(problem.typical_deviation)
-    return NoiseFit(level, inliers, problem.operator.measurements, freedom)
+    cubes = residual**3
+    spread = math.sqrt(float(np.sum(cubes**2)))
+    if len(residual) < 3 or spread == 0:
+        return 0.0, 0.0, 0.0
+    growth = np.corrcoef(_ranks(np.abs(residual)), _ranks(np.abs(predicted)))[0, 1]
+    return (
+        float(np.sum(cubes)) / spread,
+        float(np.sum(cubes * np.sign(predicted))) / spread,
+        float(growth) * math.sqrt(len(residual)),
+    )
+
+
+def _ranks(values: Values) -> Values:
+    return np.argsort(np.argsort(values, kind="stable")).astype(float)

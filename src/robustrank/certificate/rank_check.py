@@ -19,8 +19,8 @@ def rank_may_be_too_high(problem: Problem, recovery: Recovery) -> bool:
     """Whether noise alone could have produced the smallest singular value."""
     if recovery.rank == 1:
         return False
-    certificate = recovery.certificate
-    deviation = certificate.prediction_error * problem.typical_deviation
+    problem, certificate = problem.with_unit_rows, recovery.certificate
+    deviation = certificate.prediction_error * float(problem.trivial_deviation)
     edge = _edge_of_noise(problem, deviation, certificate.inliers)
     return bool(recovery.singular_values()[-1] < _CLEAR_OF_NOISE * edge)
 
@@ -31,7 +31,9 @@ def rank_may_be_too_low(problem: Problem, recovery: Recovery) -> bool:
     They may if their back-projection has a singular value above the edge of the noise, or if even
     a singular value that accounted for all of them would not stand out.
     """
-    residual, count = recovery.residual, recovery.certificate.inliers
+    problem = problem.with_unit_rows
+    residual = recovery.residual * problem.row_factors
+    count = int(namespace(residual).count_nonzero(~recovery.outliers))
     weights = namespace(residual).astype(~recovery.outliers, residual.dtype)
     kept = weighted(residual, weights) / problem.units.measurement
     normalized = problem.normalized()

@@ -1,7 +1,11 @@
 """Numerical linear algebra written once for all array libraries."""
 
 from robustrank.linalg.conjugate_gradients import conjugate_gradient_iterates
-from robustrank.linalg.least_squares import damped_least_squares, solve_directly
+from robustrank.linalg.least_squares import (
+    damped_least_squares,
+    solve_directly,
+    solve_normal_equations,
+)
 from robustrank.linalg.norms import frobenius_norm, spectral_norm
 from robustrank.linalg.products import matvec, scale_columns, vecmat, weighted
 from robustrank.linalg.quantiles import (
@@ -10,7 +14,7 @@ from robustrank.linalg.quantiles import (
     quantile_index,
     sample_quantile,
 )
-from robustrank.linalg.retraction import Point, distance, retract
+from robustrank.linalg.retraction import Point, distance, point_of, retract, symmetric_factors
 from robustrank.linalg.svd import Factors, Triplets, leading_svd, leading_svd_by_products
 from robustrank.linalg.tangent_map import TangentMap, as_vector, from_vector
 
@@ -30,12 +34,15 @@ __all__ = [
     "lower_median",
     "matvec",
     "median_of_selected",
+    "point_of",
     "quantile_index",
     "retract",
     "sample_quantile",
     "scale_columns",
     "solve_directly",
+    "solve_normal_equations",
     "spectral_norm",
+    "symmetric_factors",
     "vecmat",
     "weighted",
 ]

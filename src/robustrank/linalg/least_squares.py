@@ -11,6 +11,8 @@ from robustrank.linalg.tangent_map import TangentMap, as_vector, from_vector
 # On a GPU, up to this many unknowns, a factorization takes as long as a few products that are each
 # launched from Python.
 _DIRECT_SIZE = 3000
+# On a CPU, up to this many: the steps of conjugate gradients cost more than they compute.
+_DIRECT_SIZE_ON_CPU = 300
 _MAX_ITERATIONS = 200
 
 
@@ -26,8 +28,20 @@ def damped_least_squares(
 
     The factors of the tangent map J must be orthonormal. All arrays may have a leading axis.
     """
-    xp = namespace(target)
     right = tangent.adjoint(weights * target)
+    return solve_normal_equations(tangent, weights, right, damping, tolerance, max_iterations)
+
+
+def solve_normal_equations(
+    tangent: TangentMap,
+    weights: Array,
+    right: Array,
+    damping: Array,
+    tolerance: Array,
+    max_iterations: int = _MAX_ITERATIONS,
+) -> Array:
+    """The W with J*(w J(W)) + damping W = ``right``, to a relative tolerance."""
+    xp = namespace(right)
     W = solve_directly(tangent, weights, right, damping)
     if W is None:
         return _solve_iteratively(tangent, weights, right, damping, tolerance, max_iterations)
@@ -47,7 +61,8 @@ def solve_directly(
     Some directions change the factors and not the matrix, so no measurement depends on them. The
     solution has no component along them; giving them a positive stiffness changes nothing else.
     """
-    if not (on_gpu(right) and math.prod(right.shape[-2:]) <= _DIRECT_SIZE):
+    largest = _DIRECT_SIZE if on_gpu(right) else _DIRECT_SIZE_ON_CPU
+    if math.prod(right.shape[-2:]) > largest:
         return None
     xp = namespace(right)
     matrix = tangent.normal_matrix(weights)

@@ -25,6 +25,27 @@ class Point:
         return scale_columns(self.left, self.values)
 
 
+def point_of(U: Array, V: Array) -> Point:
+    """The point U Vᵀ for any factors."""
+    xp = namespace(U)
+    left_q, left_r = xp.linalg.qr(U)
+    right_q, right_r = xp.linalg.qr(V)
+    u, values, vt = xp.linalg.svd(left_r @ xp.matrix_transpose(right_r), full_matrices=False)
+    return Point(left=left_q @ u, values=values, right=right_q @ xp.matrix_transpose(vt))
+
+
+def symmetric_factors(U: Array, V: Array) -> tuple[Array, Array]:
+    """Factors (L, L diag(±1)) of the symmetric part of U Vᵀ, of the same rank."""
+    xp, r = namespace(U), U.shape[-1]
+    basis, _ = xp.linalg.qr(xp.concat([U, V], axis=-1))
+    core = (xp.matrix_transpose(basis) @ U) @ (xp.matrix_transpose(V) @ basis)
+    values, vectors = xp.linalg.eigh((core + xp.matrix_transpose(core)) / 2)
+    largest = xp.argsort(-xp.abs(values))[:r]
+    values, vectors = xp.take(values, largest), xp.take(vectors, largest, axis=1)
+    left = scale_columns(basis @ vectors, xp.sqrt(xp.abs(values)))
+    return left, scale_columns(left, xp.sign(values))
+
+
 def retract(point: Point, W: Array, rank: int) -> Point:
     """The best approximation of the given rank to point + dU rightᵀ + left dVᵀ, W = [dU; dV].
 

@@ -34,6 +34,16 @@ class TangentMap(Protocol):
     def normal_matrix(self, weights: Array) -> Array | None:
         """The matrix of ``gram`` acting on ``as_vector(W)``; None if it is not available."""
 
+    def admissible(self, W: Array) -> Array:
+        """The part of W along which the matrix may change: all of it, unless it is symmetric."""
+
+    def energies(self) -> Array | None:
+        """How much each measurement depends on each row and column of the matrix, (m, n1 + n2).
+
+        ‖row a of A_i V‖² for every row a, then ‖row b of A_iᵀ U‖² for every column b; None if the
+        map is not stored.
+        """
+
 
 def as_vector(W: Array) -> Array:
     """W as a vector, column after column."""

@@ -5,13 +5,17 @@ from robustrank.operators.checks import OperatorCheck, check_operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.streamed import StreamedOperator
 from robustrank.operators.tangent import StoredTangent, UnstoredTangent
+from robustrank.operators.tangent_views import PartTangent, RowScaledTangent
 from robustrank.operators.validate import as_operator
 from robustrank.operators.views import (
     BatchedOperator,
     CountedOperator,
     PassCounter,
     PassCounterGroup,
+    RowScaledOperator,
     ScaledOperator,
+    SubsetOperator,
+    SymmetricOperator,
     TransposedOperator,
     can_be_batched,
 )
@@ -22,11 +26,16 @@ __all__ = [
     "DenseOperator",
     "Operator",
     "OperatorCheck",
+    "PartTangent",
     "PassCounter",
     "PassCounterGroup",
+    "RowScaledOperator",
+    "RowScaledTangent",
     "ScaledOperator",
     "StoredTangent",
     "StreamedOperator",
+    "SubsetOperator",
+    "SymmetricOperator",
     "TransposedOperator",
     "UnstoredTangent",
     "as_operator",

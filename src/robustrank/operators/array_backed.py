@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
+from functools import cached_property
 
 import numpy as np
 
 from robustrank.backend import Array, namespace
-from robustrank.linalg import Factors, Triplets, frobenius_norm, leading_svd
+from robustrank.linalg import Factors, Triplets, leading_svd
 from robustrank.operators.base import Operator
 
 
@@ -30,11 +30,14 @@ class ArrayBackedOperator(Operator):
         G = namespace(w).astype(self.adjoint(w), w.dtype, copy=False)
         return leading_svd(G, rank, rng, plus)
 
+    def row_norms(self, probes: int = 0, rng: int = 0) -> Array:
+        """‖A_i‖_F for every i, exact; one pass, the first time."""
+        return self._norms
 
-def sampled_gain(sensing: Array, most_rows: int = 64, most_entries: int = 2**17) -> float:
-    """The root mean square entry of an array of sensing data, from evenly spaced rows."""
-    rows = sensing.shape[0]
-    sample = max(1, min(most_rows, most_entries * rows // math.prod(sensing.shape)))
-    entries = sensing[:: -(-rows // sample), ...]
-    with np.errstate(invalid="ignore"):  # NaN and infinity are rejected elsewhere
-        return float(frobenius_norm(entries / math.sqrt(math.prod(entries.shape))))
+    @abstractmethod
+    def _row_norms(self) -> Array:
+        """The exact norms; raises ValueError if a row has NaN or infinity."""
+
+    @cached_property
+    def _norms(self) -> Array:
+        return self._row_norms()

@@ -10,10 +10,16 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, like, namespace
-from robustrank.linalg import Factors, TangentMap, Triplets, leading_svd_by_products
+from robustrank.linalg import (
+    Factors,
+    TangentMap,
+    Triplets,
+    leading_svd_by_products,
+    lower_median,
+)
 from robustrank.operators.tangent import UnstoredTangent
 
-_GAIN_PROBES = 2
+_GAIN_PROBES = 8
 
 
 class Operator(ABC):
@@ -105,14 +111,16 @@ class Operator(ABC):
 
     @property
     def gain(self) -> float:
-        """The root mean square sensing entry, so that A*(A(M)) is about m · gain² · M."""
-        return self._probed_gain
+        """The size of a sensing entry in a typical row, so that A*(A(M)) is about m · gain² · M.
+
+        The typical row is the median, so that no single row matters.
+        """
+        return self._typical_entry
 
     @cached_property
-    def _probed_gain(self) -> float:
+    def _typical_entry(self) -> float:
         norms = self.row_norms(_GAIN_PROBES)
-        mean_square = float(namespace(norms).mean(norms**2))
-        return math.sqrt(mean_square / math.prod(self.matrix_shape))
+        return float(lower_median(norms)) / math.sqrt(math.prod(self.matrix_shape))
 
     def __repr__(self) -> str:
         m, (n1, n2) = self.shape

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.operators.array_backed import sampled_gain
-
 Matrix = np.ndarray[Any, Any]
 
 BLOCK_BYTES = 32 * 2**20
@@ -43,12 +41,6 @@ class BlockReader:
         for rows, block in self.blocks():
             total += w[rows] @ block
         return total
-
-    def gain(self) -> float:
-        """The root mean square entry, from evenly spaced rows."""
-        gain = sampled_gain(self.source)
-        self._release(self.source)  # reading a page may load megabytes of neighboring pages
-        return gain
 
     def blocks(self) -> Iterator[tuple[slice, Matrix]]:
         """Every row once, in order, as contiguous (rows, size) blocks in native byte order."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from robustrank.backend import Array, like, namespace
-from robustrank.operators.array_backed import ArrayBackedOperator, sampled_gain
+from robustrank.operators.array_backed import ArrayBackedOperator
 from robustrank.operators.kernels import tangent_rows
+from robustrank.operators.row_norms import row_norms
 from robustrank.operators.tangent import StoredTangent
 
 
@@ -19,7 +20,6 @@ class DenseOperator(ArrayBackedOperator):
     def __init__(self, flat: Array, matrix_shape: tuple[int, int]) -> None:
         self.flat = flat
         self._matrix_shape = matrix_shape
-        self._gain = sampled_gain(flat)
         self._xp = namespace(flat)
 
     @property
@@ -29,10 +29,6 @@ class DenseOperator(ArrayBackedOperator):
     @property
     def dtype(self) -> Any:
         return self.flat.dtype
-
-    @property
-    def gain(self) -> float:
-        return self._gain
 
     def asarray(self, values: Any) -> Array:
         return self._xp.asarray(values, device=like(self.flat)["device"])
@@ -49,6 +45,9 @@ class DenseOperator(ArrayBackedOperator):
         sensing = self._xp.reshape(self.flat, (self.measurements, *self._matrix_shape))
         rows, reads = tangent_rows(sensing, U, V)
         return StoredTangent(rows, U, V, reads)
+
+    def _row_norms(self) -> Array:
+        return row_norms(self.flat)
 
     def _stored(self, array: Array) -> Array:
         return self._xp.astype(array, self.dtype, copy=False)

@@ -41,13 +41,13 @@ class Kernels:
         """(A_i V)ᵀ beside (A_iᵀ U)ᵀ as (m, r, n1 + n2), in one read of A."""
         rows = np.empty((len(A), U.shape[1], A.shape[1] + A.shape[2]), U.dtype)
         Ut, Vt = np.ascontiguousarray(U.T), np.ascontiguousarray(V.T)
-        _in_blocks(len(A), lambda block: self.fill(A[block], Ut, Vt, rows[block]))
+        in_blocks(len(A), lambda block: self.fill(A[block], Ut, Vt, rows[block]))
         return rows
 
     def matvec(self, J: Matrix, x: Matrix) -> Matrix:
         """J x."""
         result = np.empty(len(J), J.dtype)
-        _in_blocks(len(J), lambda block: self.dot(J[block], x, result[block]))
+        in_blocks(len(J), lambda block: self.dot(J[block], x, result[block]))
         return result
 
     def vecmat(self, J: Matrix, w: Matrix) -> Matrix:
@@ -90,7 +90,7 @@ def _pool(_process: int, threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="robustrank")
 
 
-def _in_blocks(rows: int, work: Callable[[slice], None]) -> None:
+def in_blocks(rows: int, work: Callable[[slice], None]) -> None:
     """Do the work on blocks of rows, one block per thread."""
     threads = min(_thread_count(), rows)
     blocks = [slice(k * rows // threads, (k + 1) * rows // threads) for k in range(threads)]
@@ -112,7 +112,7 @@ def _summed(J: Matrix, work: Callable[[slice, Matrix], None]) -> Matrix:
         work(block, part)
         parts[block.start] = part
 
-    _in_blocks(len(J), on_block)
+    in_blocks(len(J), on_block)
     # In a fixed order, so that the same input always gives the same bits.
     return functools.reduce(np.add, (parts[start] for start in sorted(parts)))
 

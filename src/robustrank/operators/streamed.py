@@ -10,6 +10,7 @@ from robustrank.backend import Array
 from robustrank.operators.array_backed import ArrayBackedOperator
 from robustrank.operators.blocks import BLOCK_BYTES, BlockReader
 from robustrank.operators.kernels import tangent_rows
+from robustrank.operators.row_norms import row_norms
 from robustrank.operators.tangent import StoredTangent
 
 
@@ -30,7 +31,6 @@ class StreamedOperator(ArrayBackedOperator):
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
         self._reader = BlockReader(sensing.T if by_columns else sensing, block_bytes)
-        self._gain = self._reader.gain()
         self._matrix_shape = matrix_shape
         self._sensing = sensing
         self._by_columns = by_columns
@@ -42,10 +42,6 @@ class StreamedOperator(ArrayBackedOperator):
     @property
     def dtype(self) -> Any:
         return self._reader.dtype
-
-    @property
-    def gain(self) -> float:
-        return self._gain
 
     @property
     def in_memory(self) -> bool:
@@ -69,6 +65,18 @@ class StreamedOperator(ArrayBackedOperator):
         for block_rows, block in self._reader.blocks():
             rows[block_rows], _ = tangent_rows(block.reshape(-1, n1, n2), U, V)
         return StoredTangent(rows, U, V)
+
+    def _row_norms(self) -> Array:
+        if self._by_columns:
+            return self._row_norms_by_columns()
+        return np.concatenate([row_norms(block) for _, block in self._reader.blocks()])
+
+    def _row_norms_by_columns(self) -> Array:
+        """The same from columns: blocks are combined by the hypotenuse, which does not overflow."""
+        norms = np.zeros(self.measurements, self.dtype)
+        for _, block in self._reader.blocks():
+            norms = np.hypot(norms, row_norms(block.T))
+        return norms
 
     def _tangent_rows_by_columns(self, U: Array, V: Array) -> Array:
         """The same from columns (a, b): each adds to row a of A_i V and to row b of A_iᵀ U."""

@@ -67,6 +67,14 @@ class StoredTangent:
             total += xp.matrix_transpose(rows) @ (weights[..., block, None] * rows)
         return total
 
+    def admissible(self, W: Array) -> Array:
+        """Every W is admissible."""
+        return W
+
+    def energies(self) -> Array:
+        """‖row a of A_i V‖² and ‖row b of A_iᵀ U‖² side by side, (m, n1 + n2)."""
+        return namespace(self.rows).sum(self.rows**2, axis=-2)
+
     def _kernels(self) -> Kernels | None:
         return kernels_for(self.rows) if self.rows.ndim == 3 else None
 
@@ -101,76 +109,10 @@ class UnstoredTangent:
         """Not available without storing the map."""
         return
 
+    def admissible(self, W: Array) -> Array:
+        """Every W is admissible."""
+        return W
 
-@dataclass(frozen=True, eq=False)
-class ScaledTangent:
-    """A multiple of another tangent map."""
-
-    inner: TangentMap
-    factor: float
-
-    @property
-    def U(self) -> Array:
-        """The left factor of the inner map."""
-        return self.inner.U
-
-    @property
-    def V(self) -> Array:
-        """The right factor of the inner map."""
-        return self.inner.V
-
-    def apply(self, W: Array) -> Array:
-        """The change of the measurements along W."""
-        return self.factor * self.inner.apply(W)
-
-    def adjoint(self, w: Array) -> Array:
-        """The adjoint of ``apply``."""
-        return self.factor * self.inner.adjoint(w)
-
-    def gram(self, weights: Array, W: Array) -> Array:
-        """``adjoint(weights * apply(W))``; the square of the factor could overflow."""
-        return self.factor * self.inner.gram(weights, self.factor * W)
-
-    def normal_matrix(self, weights: Array) -> Array | None:
-        """The matrix of ``gram``, if the inner map has it."""
-        matrix = self.inner.normal_matrix(self.factor * weights)
-        return None if matrix is None else self.factor * matrix
-
-
-@dataclass(frozen=True, eq=False)
-class TransposedTangent:
-    """The tangent map of transposed measurements: the two halves of W change places."""
-
-    inner: TangentMap
-
-    @property
-    def U(self) -> Array:
-        """The right factor of the inner map."""
-        return self.inner.V
-
-    @property
-    def V(self) -> Array:
-        """The left factor of the inner map."""
-        return self.inner.U
-
-    def apply(self, W: Array) -> Array:
-        """The change of the measurements along W."""
-        return self.inner.apply(_swapped(W, self.U.shape[-2]))
-
-    def adjoint(self, w: Array) -> Array:
-        """The adjoint of ``apply``."""
-        return _swapped(self.inner.adjoint(w), self.V.shape[-2])
-
-    def gram(self, weights: Array, W: Array) -> Array:
-        """``adjoint(weights * apply(W))``."""
-        swapped = self.inner.gram(weights, _swapped(W, self.U.shape[-2]))
-        return _swapped(swapped, self.V.shape[-2])
-
-    def normal_matrix(self, weights: Array) -> None:
-        """Not available: only NumPy arrays are transposed, and they use conjugate gradients."""
+    def energies(self) -> None:
+        """Not available without storing the map."""
         return
-
-
-def _swapped(W: Array, upper: int) -> Array:
-    """[a; b] → [b; a], where a has ``upper`` rows."""
-    return namespace(W).concat([W[..., upper:, :], W[..., :upper, :]], axis=-2)

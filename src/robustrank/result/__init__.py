@@ -4,10 +4,11 @@ from robustrank.result.archive import load, save
 from robustrank.result.certificate import Certificate
 from robustrank.result.explanation import exact_sentence, explain, noise_sentence
 from robustrank.result.history import Check, History
-from robustrank.result.recovery import Attempt, Recovery, singular_values
+from robustrank.result.recovery import Alternative, Attempt, Recovery, singular_values
 from robustrank.result.status import Status, StopReason
 
 __all__ = [
+    "Alternative",
     "Attempt",
     "Certificate",
     "Check",

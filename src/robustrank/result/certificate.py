@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -27,6 +28,9 @@ class Certificate:
         The number of measurements with a positive weight in the fit.
     measurements
         The number of measurements.
+    independent
+        The number of independent measurements: repetitions of a measurement, by nearly parallel
+        A_i, count as one, here and in ``exact_fits`` and ``inliers``.
     degrees_of_freedom
         r (n1 + n2 − r).
     tolerance
@@ -43,15 +47,28 @@ class Certificate:
         The evidence that certifies a noisy result.
     prediction_error
         The expected error for an unused measurement, relative like ``noise``.
-    determined
-        Whether the fitted measurements determine every part of the matrix; None if not tested,
-        because there was nothing to certify.
+    matrix_error
+        The expected error of the matrix due to noise, relative to its norm; NaN if not computed.
+    held_out_error
+        The error of predictions of measurements that were left out of the fit, relative to what
+        a trivial prediction leaves; NaN if not computed.
+    noise_statistics
+        Skewness of the residuals, skewness in the direction of the prediction, and growth with the
+        prediction, each about standard normal for noise; empty if not computed.
+    contested
+        The rows of the matrix, then its columns (counted on after the rows), of which a second
+        answer could explain at least half as many measurements, because so many are rejected.
+    unidentified
+        The part of the matrix that no measurement depends on, in words; empty if there is none.
+    objections
+        Why the result is not certified although the numbers would allow it, in words.
     """
 
     exact_fits: int
     required: int
     inliers: int
     measurements: int
+    independent: int
     degrees_of_freedom: int
     tolerance: float
     misfit: float
@@ -60,9 +77,14 @@ class Certificate:
     evidence: float
     required_evidence: float
     prediction_error: float
-    determined: bool | None = None
+    matrix_error: float = math.nan
+    held_out_error: float = math.nan
+    noise_statistics: tuple[float, ...] = ()
+    contested: tuple[int, ...] = ()
+    unidentified: str = ""
+    objections: tuple[str, ...] = ()
 
     @property
     def is_exact(self) -> bool:
-        """Whether the result fits enough measurements exactly, and they determine the matrix."""
-        return self.exact_fits >= self.required and self.determined is not False
+        """Whether the result fits enough measurements exactly, with no objections."""
+        return self.exact_fits >= self.required and not self.objections

@@ -17,7 +17,7 @@ def explain(status: Status, certificate: Certificate) -> str:
     if status is Status.SETTLED:
         return f"{noise_sentence(certificate)}."
     exact = exact_sentence(certificate)
-    if certificate.required > certificate.measurements:
+    if certificate.required > certificate.independent:
         return (
             f"{exact}. No result can be certified with so few measurements: at least "
             f"{certificate.required:,} are required."
@@ -31,23 +31,33 @@ def explain(status: Status, certificate: Certificate) -> str:
         )
     else:
         text = f"{exact}. At least {certificate.required:,} are required"
-    if certificate.determined is False:
-        text += ". The fitted measurements do not determine every part of the matrix"
-    return f"{text}."
+    if certificate.unidentified:
+        text += f". No measurement depends on {certificate.unidentified} of the matrix"
+    return ". ".join([text, *map(_capitalized, certificate.objections)]) + "."
+
+
+def _capitalized(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def exact_sentence(certificate: Certificate) -> str:
     """The number of measurements that are fitted exactly."""
     return (
-        f"{certificate.exact_fits:,} of {certificate.measurements:,} measurements are fitted "
+        f"{certificate.exact_fits:,} of {_measurements(certificate)} are fitted "
         f"exactly (relative residual at most {certificate.tolerance:.0e})"
     )
+
+
+def _measurements(certificate: Certificate) -> str:
+    """The number of measurements that count."""
+    kind = "measurements" if certificate.independent == certificate.measurements else "independent measurements"
+    return f"{certificate.independent:,} {kind}"
 
 
 def noise_sentence(certificate: Certificate) -> str:
     """The number of measurements that are fitted within the noise, and the noise level."""
     return (
-        f"{certificate.inliers:,} of {certificate.measurements:,} measurements fit within the "
+        f"{certificate.inliers:,} of {_measurements(certificate)} fit within the "
         f"noise, σ ≈ {certificate.sigma:.3g} ({100 * certificate.noise:.2g}% of a typical "
         "measurement)"
     )

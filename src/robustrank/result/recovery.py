@@ -35,6 +35,21 @@ class Attempt:
 
 
 @dataclass(frozen=True, eq=False)
+class Alternative:
+    """A second matrix that also explains many measurements."""
+
+    left: Array
+    right: Array
+    supporting: int  # independent measurements that it fits
+    where: str  # the part in which it differs from the result
+
+    @property
+    def matrix(self) -> Array:
+        """The second matrix."""
+        return self.left @ namespace(self.right).matrix_transpose(self.right)
+
+
+@dataclass(frozen=True, eq=False)
 class Recovery:
     """A recovered matrix, the rejected measurements, and a status that says whether to use it.
 
@@ -59,6 +74,8 @@ class Recovery:
         Passes over the sensing data and wall-clock time of the whole call.
     attempts
         The outcome of every candidate that was tried.
+    alternative
+        With status AMBIGUOUS, the second matrix.
     """
 
     left: Array
@@ -74,6 +91,7 @@ class Recovery:
     passes: float
     seconds: float
     attempts: tuple[Attempt, ...] = ()
+    alternative: Alternative | None = None
 
     @property
     def matrix(self) -> Array:
@@ -115,6 +133,7 @@ class Recovery:
         return [
             ("status", str(self.status)),
             ("evidence", explain(self.status, self.certificate)),
+            *self._alternative_rows(),
             ("outliers", f"{rejected:,} measurements rejected ({share:.1%})"),
             ("misfit", f"{self.certificate.misfit:.2e} of a typical measurement"),
             ("singular values", shown + more),
@@ -126,6 +145,13 @@ class Recovery:
             *([("tried", tried)] if len(self.attempts) > 1 else []),
             ("next", self.status.advice),
         ]
+
+    def _alternative_rows(self) -> list[tuple[str, str]]:
+        other = self.alternative
+        if other is None:
+            return []
+        text = f"supported by {other.supporting:,} measurements, differs in {other.where}"
+        return [("alternative", text)]
 
     def _title(self) -> str:
         rows, columns = self.shape

@@ -30,6 +30,8 @@ class Status(Enum):
 
     RECOVERED = "recovered"
     SETTLED = "settled"
+    AMBIGUOUS = "ambiguous"
+    NOT_IDENTIFIED = "not identified"
     UNEXPLAINED = "unexplained"
     UNDERDETERMINED = "underdetermined"
     ITERATION_LIMIT = "iteration limit"
@@ -77,6 +79,16 @@ _TEXTS = {
         "the iteration converged, and the residuals of the inliers are consistent with noise.",
         "Use the result if the estimated noise level is the one you expect. If your measurements "
         "have no noise, the rank is too low or there are too few measurements.",
+    ),
+    Status.AMBIGUOUS: (
+        "two different matrices each explain many measurements, more than chance allows.",
+        "Decide between the result and `alternative` by other means: measure again where they "
+        "differ, or check the sensors that support each of them.",
+    ),
+    Status.NOT_IDENTIFIED: (
+        "the measurements are explained, but no measurement depends on some part of the matrix.",
+        "Use the result only for the other part. Add measurements that depend on the missing part, "
+        "or pass symmetric=True if the matrix is symmetric.",
     ),
     Status.UNEXPLAINED: (
         "the iteration converged, but the evidence is not sufficient to certify the matrix.",

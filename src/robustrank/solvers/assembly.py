@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robustrank.backend import Array, namespace
-from robustrank.certificate import certify, exact_tolerance, is_exact_fit
+import numpy as np
+
+from robustrank.backend import Array
+from robustrank.certificate import Fit, certify, exact_tolerance, is_exact_fit
+from robustrank.linalg import TangentMap, symmetric_factors
 from robustrank.metrics import balance
+from robustrank.operators import RowScaledTangent
 from robustrank.problem import Problem
 from robustrank.result import Attempt, Recovery, singular_values
 from robustrank.solvers.base import Solver
@@ -20,29 +24,36 @@ _EMPTY = 0.01
 
 def assemble(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recovery:
     """The result of a run, with its certificate and status."""
-    state, units = outcome.state, problem.units
-    residual = problem.to_user_units(state.residual)
-    inliers = namespace(residual).astype(state.weights > 0, residual.dtype)
-    certificate, status = certify(
-        problem,
-        residual,
-        inliers,
-        reason=outcome.reason,
-        linearize=lambda: solver.tangent(problem.normalized(), state),
-    )
+    state, unit = outcome.state, problem.with_unit_rows
+    solved = unit if solver.unit_rows else problem
+    units = solved.units
+    residual = solved.to_user_units(state.residual)
+    if not solver.unit_rows:
+        residual = residual * problem.row_factors
+    normalized = solved.normalized()
+
+    def linearize() -> TangentMap:
+        tangent = solver.tangent(normalized, state)
+        return tangent if solver.unit_rows else RowScaledTangent(tangent, problem.row_factors)
+
     left, right = state.U, state.V
+    norm = float(np.linalg.norm(singular_values(left, right))) * units.matrix / unit.units.matrix
+    fit = Fit(unit, residual, state.weights, solver.noise_spread(normalized), linearize, norm)
+    certificate, status = certify(fit, outcome.reason)
     if certificate.is_exact:
         left, right = _without_empty_columns(left, right, _EMPTY * exact_tolerance(problem))
+    if problem.symmetric:
+        left, right = symmetric_factors(left, right)
     root = math.sqrt(units.matrix)
     cutoff = solver.cutoff(state)
     last = outcome.history.checks[-1] if outcome.history.checks else None
     return Recovery(
         left=left * root,
         right=right * root,
-        outliers=(inliers == 0) & ~is_exact_fit(problem, residual),
+        outliers=(state.weights == 0) & ~is_exact_fit(unit, residual),
         status=status,
         certificate=certificate,
-        residual=residual,
+        residual=residual / problem.row_factors,
         cutoff=None if cutoff is None else float(cutoff * units.measurement),
         history=outcome.history,
         solver=solver.name,

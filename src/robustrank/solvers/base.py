@@ -66,6 +66,8 @@ class Solver(ABC, Generic[StateT]):
     max_iterations: int
     tolerance: float  # stop when the relative change of the factors per step is smaller; 0: never
     rounding: ClassVar[float]  # relative change per step due to rounding, in machine epsilons
+    # Whether to solve the problem with rows of equal norm; the paper's method uses them as given.
+    unit_rows: ClassVar[bool] = True
     batchable: ClassVar[bool] = False  # whether states may have a leading axis of problems
     # Whether steps never read values on the host, so that a CUDA graph can be captured.
     graph_capturable: ClassVar[bool] = False
@@ -93,6 +95,10 @@ class Solver(ABC, Generic[StateT]):
         xp = namespace(state.U)
         left, right = (xp.linalg.qr(factor)[0] for factor in (state.U, state.V))
         return UnstoredTangent(problem.operator, left, right)
+
+    def noise_spread(self, problem: Problem) -> Array:
+        """The relative size of the noise of each measurement: by default the same for all."""
+        return namespace(problem.y).ones_like(problem.y)
 
     def candidates(self, problem: Problem) -> Iterable[Solver[Any]]:
         """The solvers to try in turn on a problem; a single solver is the only candidate."""

@@ -38,6 +38,9 @@ def drive(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
             _loop(_Batch(scaled), solver, rng, monitors, time_limit)
+        except np.linalg.LinAlgError:  # NumPy raises it for the SVD of a matrix that is not finite
+            for monitor in monitors:
+                monitor.stop(StopReason.DIVERGED)
         except KeyboardInterrupt:
             for monitor in monitors:
                 monitor.stop(StopReason.INTERRUPTED)

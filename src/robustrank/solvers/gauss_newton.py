@@ -33,6 +33,9 @@ class Phase:
     SETTLING: Final = 2  # only noise is left: least squares on truncated measurements
 
 
+# With the tolerance of 1e-6, the last step is at most this times 1e-6 of the smallest singular
+# value; but steps below some roundings of the largest one cannot be asked for.
+_SMALLEST_VALUES, _ROUNDINGS = 3e4, 1e9
 _SMALL_MISFIT = 1e-3
 _SMALL_CHANGE = 1e-3
 _SMALL_STEP = 0.1  # of the error that noise causes
@@ -148,9 +151,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         iteration = state.iteration + 1
         columns = state.point.values.shape[-1]
         rank = min(problem.rank + self.rank_schedule.extra_at(iteration), columns)
-        size = xp.linalg.vector_norm(state.point.values, axis=-1)
-        change = xp.linalg.vector_norm(W, axis=(-2, -1))
-        change = change / xp.where(size > 0, size, xp.ones_like(size))
+        change = xp.linalg.vector_norm(W, axis=(-2, -1)) / _reference_size(state.point.values)
         if columns > problem.rank:  # a small misfit may be due to the extra columns
             misfit, change = xp.clip(misfit, min=1.0), xp.clip(change, min=1.0)
         phase = self._next_phase(state, misfit, change, problem.degrees_of_freedom)
@@ -269,6 +270,18 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         frozen = late & (change < error * xp.clip(near_cutoff, min=1.0))
         weights = self.weight_function.weights(left_out, typical)
         return xp.where(frozen[..., None], fitted_with, weights), typical
+
+
+def _reference_size(values: Array) -> Array:
+    """What a step is compared with: the norm, or less if the smallest singular value is tiny.
+
+    A step of length δ leaves an error of about δ²/σ_r, which must be small relative to σ_r.
+    """
+    xp = namespace(values)
+    norm = xp.linalg.vector_norm(values, axis=-1)
+    smallest = xp.min(values, axis=-1)
+    size = xp.clip(_SMALLEST_VALUES * smallest, min=_ROUNDINGS * epsilon(values) * norm, max=norm)
+    return xp.where(size > 0, size, xp.ones_like(size))
 
 
 def _error_from_noise(misfit: Array, leverage: Array) -> Array:

@@ -108,6 +108,7 @@ class MedianTGD(Solver[GradientState]):
     """
 
     graph_capturable: ClassVar[bool] = True
+    unit_rows: ClassVar[bool] = False
     rounding: ClassVar[float] = 0.25
     alpha_y: float = 12.0
     alpha_h: float = 6.0
@@ -162,6 +163,7 @@ class VanillaGD(Solver[GradientState]):
     """
 
     graph_capturable: ClassVar[bool] = True
+    unit_rows: ClassVar[bool] = False
     rounding: ClassVar[float] = 0.25
     step_size: float = 0.4
     balance: float = 0.25

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,17 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import full_precision
-from robustrank.certificate import rank_may_be_too_high, rank_may_be_too_low
+from robustrank.backend import full_precision, namespace
+from robustrank.certificate import (
+    is_exact_fit,
+    rank_may_be_too_high,
+    rank_may_be_too_low,
+    required_fits,
+)
+from robustrank.linalg import Factors, point_of, sample_quantile
 from robustrank.problem import Problem
 from robustrank.result import Recovery, Status, StopReason
 from robustrank.solvers.assembly import assemble, summarize
 from robustrank.solvers.base import Solver
+from robustrank.solvers.challengers import challenged
 from robustrank.solvers.driver import drive
+from robustrank.solvers.evidence_fit import EvidenceFit, EvidenceFitState
 from robustrank.solvers.monitor import Callback, Outcome
 from robustrank.solvers.portfolio import Portfolio
 from robustrank.solvers.rank_estimate import RankEstimator
 
+_SIMILAR = 1.5
+# No other candidate would find more.
+_DECIDED = {Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
 _STOPPED_EARLY = {StopReason.TIME_LIMIT, StopReason.CALLBACK, StopReason.INTERRUPTED}
 
 Results = list[list[Recovery]]  # for each problem, the results of the candidates so far
@@ -84,7 +96,44 @@ class _Search:
         """Add the results of one candidate for some of the problems."""
         outcomes = self._drive(candidate, [problems[number] for number in numbers])
         for number, outcome in zip(numbers, outcomes, strict=True):
-            attempts[number].append(assemble(problems[number], candidate, outcome))
+            solver, outcome = self._with_best_inliers(problems[number], candidate, outcome)
+            recovery = assemble(problems[number], solver, outcome)
+            if recovery.certified and isinstance(self.chosen, Portfolio):
+                recovery = challenged(problems[number], recovery, self._challenger)
+            attempts[number].append(recovery)
+
+    def _challenger(self, problem: Problem) -> Factors | None:
+        """The factors that the first candidate finds for a part of the measurements."""
+        candidate = next(iter(self.chosen.candidates(problem)))
+        (outcome,) = self._drive(candidate, [problem])
+        if outcome.reason in _STOPPED_EARLY:
+            return None
+        root = math.sqrt(problem.with_unit_rows.units.matrix)
+        return outcome.state.U * root, outcome.state.V * root
+
+    def _with_best_inliers(
+        self, problem: Problem, solver: Solver[Any], outcome: Outcome
+    ) -> tuple[Solver[Any], Outcome]:
+        """The outcome after the final fit, unless the outcome is exact or the run was stopped."""
+        if not (isinstance(self.chosen, Portfolio) and solver.unit_rows and _can_improve(problem, outcome)):
+            return solver, outcome
+        initial = point_of(outcome.state.U, outcome.state.V)
+        best: tuple[Solver[Any], Outcome] = solver, outcome
+        most = -math.inf
+        for equal_noise in (False, True) if _rows_differ(problem) else (False,):
+            fit = EvidenceFit(initial, equal_noise=equal_noise, name=solver.name)
+            (fitted,) = self._drive(fit, [problem])
+            if fitted.reason in _STOPPED_EARLY:
+                return fit, fitted
+            if isinstance(fitted.state, EvidenceFitState) and fitted.state.evidence > most:
+                most = fitted.state.evidence
+                joined = replace(
+                    fitted,
+                    history=outcome.history,
+                    iterations=outcome.iterations + fitted.iterations,
+                )
+                best = fit, joined
+        return best
 
     def _try_lower_rank(
         self,
@@ -124,7 +173,7 @@ class _Search:
                 best = _best(attempts[number])
                 attempts[number].append(replace(best, status=outcome.reason.status))
                 continue
-            rank = estimator.rank(problems[number], outcome)
+            rank = estimator.rank(problems[number].with_unit_rows, outcome)
             if rank is not None and rank < problems[number].rank:
                 lower[number] = rank
         interrupted = any(outcome.reason is StopReason.INTERRUPTED for outcome in outcomes)
@@ -134,12 +183,34 @@ class _Search:
         if not problems:
             return []
         remaining = None if self.ends is None else self.ends - time.perf_counter()
+        if solver.unit_rows:
+            problems = [problem.with_unit_rows for problem in problems]
         return drive(problems, solver, self.generator, callback=self.callback, time_limit=remaining)
+
+
+def _can_improve(problem: Problem, outcome: Outcome) -> bool:
+    """Whether a run ended by itself with a finite result that is not exact."""
+    if outcome.reason not in (StopReason.CONVERGED, StopReason.ITERATION_LIMIT):
+        return False
+    unit, state = problem.with_unit_rows, outcome.state
+    exact = is_exact_fit(unit, unit.to_user_units(state.residual))
+    xp = namespace(state.U)
+    count = int(xp.count_nonzero(exact))
+    nonzero = bool(xp.any(state.U != 0))
+    return nonzero and count < required_fits(unit, unit.operator.measurements)
+
+
+def _rows_differ(problem: Problem) -> bool:
+    """Whether the A_i differ in size by so much that noise of equal size must be weighted."""
+    factors = problem.row_factors
+    low, high = (float(sample_quantile(factors, p)) for p in (0.1, 0.9))
+    return high > _SIMILAR * low
 
 
 def _is_over(tried: list[Recovery]) -> bool:
     """Whether no other candidate is needed: a result is certified, or the run was stopped."""
-    return _was_stopped(tried[-1]) or any(attempt.certified for attempt in tried)
+    decided = (attempt.certified or attempt.status in _DECIDED for attempt in tried)
+    return _was_stopped(tried[-1]) or any(decided)
 
 
 def _was_stopped(recovery: Recovery) -> bool:
@@ -183,7 +254,11 @@ def _standing(recovery: Recovery) -> tuple[float, ...]:
     certificate = recovery.certificate
     if recovery.status is Status.RECOVERED:
         return (2.0,)
+    if recovery.status is Status.AMBIGUOUS:
+        return (1.5,)
     if recovery.status is Status.SETTLED:
         return (1.0, -certificate.prediction_error)
+    if recovery.status is Status.NOT_IDENTIFIED:
+        return (0.5,)
     # Negative evidence counts as none, which is what the zero matrix has.
     return (0.0, max(certificate.evidence, 0.0), certificate.exact_fits, -certificate.misfit)

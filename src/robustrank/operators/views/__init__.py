@@ -2,7 +2,9 @@
 
 from robustrank.operators.views.batched import BatchedOperator, can_be_batched
 from robustrank.operators.views.counted import CountedOperator, PassCounter, PassCounterGroup
-from robustrank.operators.views.scaled import ScaledOperator
+from robustrank.operators.views.scaled import RowScaledOperator, ScaledOperator
+from robustrank.operators.views.subset import SubsetOperator
+from robustrank.operators.views.symmetric import SymmetricOperator
 from robustrank.operators.views.transposed import TransposedOperator
 
 __all__ = [
@@ -10,7 +12,10 @@ __all__ = [
     "CountedOperator",
     "PassCounter",
     "PassCounterGroup",
+    "RowScaledOperator",
     "ScaledOperator",
+    "SubsetOperator",
+    "SymmetricOperator",
     "TransposedOperator",
     "can_be_batched",
 ]

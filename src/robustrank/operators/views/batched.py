@@ -11,7 +11,7 @@ from robustrank.operators.base import Operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.tangent import StoredTangent
 from robustrank.operators.views.counted import CountedOperator
-from robustrank.operators.views.scaled import ScaledOperator
+from robustrank.operators.views.scaled import RowScaledOperator, ScaledOperator
 
 
 class BatchedOperator(ArrayBackedOperator):
@@ -23,11 +23,15 @@ class BatchedOperator(ArrayBackedOperator):
 
     def __init__(self, operators: Sequence[Operator], dtype: Any = None) -> None:
         parts = [_dense_part(operator) for operator in operators]
-        self._members = [dense for dense, _ in parts]
+        self._members = [dense for dense, _, _ in parts]
         self._first = self._members[0]
-        self._xp = namespace(self._first.flat)
+        self._xp = xp = namespace(self._first.flat)
         made_like = like(self._first.flat) | ({} if dtype is None else {"dtype": dtype})
-        self._factors = self._xp.asarray([factor for _, factor in parts], **made_like)
+        self._factors = xp.asarray([factor for _, factor, _ in parts], **made_like)
+        ones = xp.ones(self.measurements, **made_like)
+        self._row_factors = xp.stack(
+            [ones if rows is None else xp.astype(rows, ones.dtype) for _, _, rows in parts], axis=0
+        )
         self._gains = self._xp.asarray([operator.gain for operator in operators], **made_like)
 
     @property
@@ -49,12 +53,12 @@ class BatchedOperator(ArrayBackedOperator):
         matrices = (U * self._factors[:, None, None]) @ self._xp.matrix_transpose(V)
         x = self._xp.reshape(matrices, (len(self._members), -1))
         x = self._xp.astype(x, self.dtype, copy=False)
-        return self._xp.stack(
+        return self._row_factors * self._xp.stack(
             [member.flat @ x[k, ...] for k, member in enumerate(self._members)], axis=0
         )
 
     def adjoint(self, w: Array) -> Array:
-        w = w * self._factors[:, None]
+        w = w * self._factors[:, None] * self._row_factors
         return self._xp.stack(
             [member.adjoint(w[k, ...]) for k, member in enumerate(self._members)], axis=0
         )
@@ -62,7 +66,12 @@ class BatchedOperator(ArrayBackedOperator):
     def tangent(self, U: Array, V: Array) -> StoredTangent:
         tangents = [member.tangent(U[k, ...], V[k, ...]) for k, member in enumerate(self._members)]
         rows = self._xp.stack([tangent.rows for tangent in tangents], axis=0)
-        return StoredTangent(rows * self._factors[:, None, None, None], U, V, tangents[0].reads)
+        factors = self._factors[:, None] * self._row_factors
+        return StoredTangent(rows * factors[..., None, None], U, V, tangents[0].reads)
+
+    def _row_norms(self) -> Array:
+        norms = [member.row_norms() for member in self._members]
+        return self._xp.abs(self._factors)[:, None] * self._row_factors * self._xp.stack(norms)
 
 
 def can_be_batched(operator: Operator) -> bool:
@@ -70,18 +79,20 @@ def can_be_batched(operator: Operator) -> bool:
     return isinstance(_unwrapped(operator)[0], DenseOperator)
 
 
-def _dense_part(operator: Operator) -> tuple[DenseOperator, float]:
-    """The dense operator that an operator is a multiple of, and the factor."""
-    inner, factor = _unwrapped(operator)
+def _dense_part(operator: Operator) -> tuple[DenseOperator, float, Array | None]:
+    """The dense operator that an operator is a multiple of, the factor and the row factors."""
+    inner, factor, rows = _unwrapped(operator)
     if not isinstance(inner, DenseOperator):
         raise TypeError(f"{type(inner).__name__} cannot be batched; expected a DenseOperator")
-    return inner, factor
+    return inner, factor, rows
 
 
-def _unwrapped(operator: Operator) -> tuple[Operator, float]:
-    factor = 1.0
-    while isinstance(operator, (ScaledOperator, CountedOperator)):
+def _unwrapped(operator: Operator) -> tuple[Operator, float, Array | None]:
+    factor, rows = 1.0, None
+    while isinstance(operator, (ScaledOperator, RowScaledOperator, CountedOperator)):
         if isinstance(operator, ScaledOperator):
             factor *= operator.factor
+        if isinstance(operator, RowScaledOperator):
+            rows = operator.factors if rows is None else rows * operator.factors
         operator = operator.inner
-    return operator, factor
+    return operator, factor, rows

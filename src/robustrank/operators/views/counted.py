@@ -10,12 +10,8 @@ import numpy as np
 from robustrank.backend import Array
 from robustrank.linalg import Factors, TangentMap, Triplets
 from robustrank.operators.base import Operator
-from robustrank.operators.tangent import (
-    ScaledTangent,
-    StoredTangent,
-    TransposedTangent,
-    UnstoredTangent,
-)
+from robustrank.operators.tangent import StoredTangent, UnstoredTangent
+from robustrank.operators.tangent_views import SymmetricTangent, TangentView
 from robustrank.operators.views.delegating import DelegatingOperator
 
 
@@ -68,17 +64,17 @@ class CountedOperator(DelegatingOperator):
     def tangent(self, U: Array, V: Array) -> TangentMap:
         tangent = self.inner.tangent(U, V)
         computed = tangent
-        while isinstance(computed, (ScaledTangent, TransposedTangent)):
+        while isinstance(computed, TangentView):
             computed = computed.inner
         if isinstance(computed, UnstoredTangent):
-            return UnstoredTangent(self, U, V)  # by products, which are counted
+            unstored = UnstoredTangent(self, U, V)  # by products, which are counted
+            return SymmetricTangent(unstored) if isinstance(tangent, SymmetricTangent) else unstored
         self.counter.add(computed.reads if isinstance(computed, StoredTangent) else 1)
         return tangent
 
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         if type(_family(self)).row_norms is Operator.row_norms:
             return Operator.row_norms(self, probes, rng)  # by products, which are counted
-        self.counter.add(1)
         return self.inner.row_norms(probes, rng)
 
 

@@ -1,4 +1,4 @@
-"""Sensing data in another unit."""
+"""Sensing data in other units: one for all rows, or one for each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from robustrank.backend import Array
 from robustrank.linalg import Factors, Triplets
-from robustrank.operators.tangent import ScaledTangent
+from robustrank.operators.tangent_views import RowScaledTangent, ScaledTangent
 from robustrank.operators.views.delegating import DelegatingOperator
 
 
@@ -38,3 +38,27 @@ class ScaledOperator(DelegatingOperator):
 
     def tangent(self, U: Array, V: Array) -> ScaledTangent:
         return ScaledTangent(self.inner.tangent(U, V), self.factor)
+
+
+@dataclass(frozen=True, eq=False)
+class RowScaledOperator(DelegatingOperator):
+    """A_i of another operator times the i-th of m ``factors``, so that all have the typical norm."""
+
+    factors: Array
+
+    def measure(self, U: Array, V: Array) -> Array:
+        return self.factors * self.inner.measure(U, V)
+
+    def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
+        return self.inner.backproject(w * self.factors, U, V)
+
+    def leading_svd(
+        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+    ) -> Triplets:
+        return self.inner.leading_svd(w * self.factors, rank, rng, plus)
+
+    def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
+        return self.factors * self.inner.row_norms(probes, rng)
+
+    def tangent(self, U: Array, V: Array) -> RowScaledTangent:
+        return RowScaledTangent(self.inner.tangent(U, V), self.factors)

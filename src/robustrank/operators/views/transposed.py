@@ -8,7 +8,7 @@ import numpy as np
 
 from robustrank.backend import Array
 from robustrank.linalg import Factors, Triplets
-from robustrank.operators.tangent import TransposedTangent
+from robustrank.operators.tangent_views import TransposedTangent
 from robustrank.operators.views.delegating import DelegatingOperator
 
 

@@ -1,0 +1,91 @@
+"""Which measurements are repetitions of each other? They are one piece of evidence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.linalg import TangentMap
+from robustrank.operators import Operator
+
+Labels = np.ndarray[Any, np.dtype[np.intp]]
+
+# Rows at a smaller angle, in radians, are repetitions of one setting.
+_ANGLE = 0.1
+# In this many random directions, unrelated rows are as close only by chance, and rarely.
+_PROBES = 8
+_CONFIRMING_PROBES = 16
+_CONFIRMING_COLUMNS = 8
+
+
+def repetitions(operator: Operator, tangent: TangentMap) -> Labels:
+    """A number for each measurement, the same for measurements by nearly parallel A_i.
+
+    Parallel A_i have parallel rows in the tangent map, so the map finds the candidates; only if
+    there are any, the A_i themselves are compared, which takes passes over the sensing data.
+    """
+    rng = np.random.default_rng(0)
+    xp, left = namespace(tangent.U), tangent.U
+    shape = (left.shape[0] + tangent.V.shape[0], left.shape[1])
+
+    def along_random_direction() -> Array:
+        return to_numpy(tangent.apply(xp.asarray(rng.standard_normal(shape), **like(left))))
+
+    pairs = _close_pairs([along_random_direction() for _ in range(_PROBES)])
+    m = operator.measurements
+    if not len(pairs):
+        return np.arange(m)
+    confirmed = _measured_alike(operator, pairs, rng)
+    pairs = pairs[confirmed]
+    links = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(m, m))
+    labels: Labels = connected_components(links, directed=False)[1]
+    return labels
+
+
+def _measured_alike(
+    operator: Operator, pairs: np.ndarray[Any, Any], rng: np.random.Generator
+) -> np.ndarray[Any, Any]:
+    """Whether the A_i of each pair are nearly parallel, judged by random matrices."""
+    n1, n2 = operator.matrix_shape
+    columns = min(_CONFIRMING_COLUMNS, n1, n2)
+    probes = []
+    for _ in range(_CONFIRMING_PROBES):
+        factors = (operator.asarray(_drawn(operator, rng, n, columns)) for n in (n1, n2))
+        probes.append(to_numpy(operator.measure(*factors)))
+    directions = _directions(probes)
+    cosines = np.sum(directions[pairs[:, 0]] * directions[pairs[:, 1]], axis=1)
+    close: np.ndarray[Any, Any] = np.abs(cosines) > 1 - _ANGLE**2 / 2
+    return close
+
+
+def _drawn(operator: Operator, rng: np.random.Generator, *shape: int) -> np.ndarray[Any, Any]:
+    dtype = np.float32 if "32" in str(operator.dtype) else np.float64
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def _close_pairs(probes: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """(k, 2) pairs of measurements with nearly the same direction, up to the sign."""
+    directions = _directions(probes)
+    m = len(directions)
+    tree = cKDTree(np.concatenate([directions, -directions]))
+    pairs = tree.query_pairs(_ANGLE, output_type="ndarray") % m
+    return pairs[pairs[:, 0] != pairs[:, 1]]
+
+
+def _directions(probes: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """(m, probes): the direction of each row as seen by the probes; a row of zeros is unlike any.
+
+    Rows of zeros are placed far away, each by itself.
+    """
+    values = np.stack(probes, axis=1).astype(float)
+    values -= values.mean(axis=0)  # a part that all rows have in common makes no two of them alike
+    norms = np.linalg.norm(values, axis=1, keepdims=True)
+    directions = np.divide(values, norms, out=np.zeros_like(values), where=norms > 0)
+    blank = np.flatnonzero(norms[:, 0] == 0)
+    directions[blank, 0] = 10.0 + np.arange(len(blank))
+    return directions

@@ -1,0 +1,71 @@
+"""The evidence for a fit, and the set of inliers for which it is largest."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from robustrank.backend import Array, like, namespace
+
+# A residual is not taken to be smaller than this many roundings of a typical measurement.
+_ROUNDINGS = 16
+
+
+class BestSet(NamedTuple):
+    """The inliers with the most evidence; arrays have the leading axes of the residuals."""
+
+    cutoff: Array  # inliers have |residual| / spread up to this
+    evidence: Array
+    deviation: Array  # the standard deviation of residual / spread among the inliers
+
+
+def log_choices(total: Array, chosen: Array) -> Array:
+    """The logarithm of the number of ways to choose some of ``total``, by Stirling's formula."""
+    xp = namespace(total)
+    tiny = float(xp.finfo(total.dtype).smallest_normal)
+    share = xp.clip(chosen / xp.clip(total, min=1.0), min=0.0, max=1.0)
+    entropy = -share * xp.log(share + tiny) - (1 - share) * xp.log(1 - share + tiny)
+    spread = total * share * (1 - share)
+    return total * entropy - 0.5 * xp.log(2 * math.pi * xp.clip(spread, min=1 / (2 * math.pi)))
+
+
+def best_set(
+    magnitudes: Array, spread: Array, null_deviation: Array, freedom: int
+) -> BestSet:
+    """The set of inliers with the most evidence.
+
+    Each set of the k smallest residuals, a majority, is a candidate. N inliers fitted to a standard
+    deviation of σ by ``freedom`` parameters have an evidence of (N − d) log(τ/σ), where τ is what
+    the best trivial prediction leaves, minus the logarithm of the number of sets of N. ``spread``
+    is the relative standard deviation of each measurement if it is an inlier. Measurements whose
+    noise would exceed τ are not counted. Arrays are (…, m).
+    """
+    xp = namespace(magnitudes)
+    null_deviation = xp.asarray(null_deviation, **like(magnitudes))[..., None]
+    scaled = magnitudes / spread
+    order = xp.argsort(scaled, axis=-1)
+    ordered = xp.take_along_axis(scaled, order, axis=-1)
+    relative = xp.take_along_axis(spread + xp.zeros_like(scaled), order, axis=-1)
+    m = scaled.shape[-1]
+    middle = ordered[..., (m - 1) // 2][..., None]
+    informative = xp.astype(relative * middle < null_deviation, scaled.dtype)
+    count = xp.cumulative_sum(informative, axis=-1)
+    total = count[..., -1:]
+    # Infinite and huge residuals are never part of the best set.
+    finite = xp.clip(ordered, max=float(xp.finfo(scaled.dtype).max) ** 0.25)
+    squares = xp.cumulative_sum(informative * finite**2, axis=-1)
+    beyond = count - freedom
+    least = _ROUNDINGS * float(xp.finfo(scaled.dtype).eps) * null_deviation
+    deviation = xp.maximum(xp.sqrt(squares / xp.clip(beyond, min=1.0)), least)
+    levels = xp.cumulative_sum(informative * xp.log(null_deviation / relative), axis=-1)
+    gain = levels / xp.clip(count, min=1.0) - xp.log(deviation)
+    evidence = beyond * gain - log_choices(total, count)
+    eligible = (beyond > 0) & (2 * count > total) & (informative > 0)
+    evidence = xp.where(eligible, evidence, xp.full_like(evidence, -math.inf))
+    best = xp.argmax(evidence, axis=-1)[..., None]
+    return BestSet(
+        *(
+            xp.take_along_axis(values, best, axis=-1)[..., 0]
+            for values in (ordered, evidence, deviation)
+        )
+    )

@@ -1,0 +1,47 @@
+"""Which part of the matrix does no measurement depend on?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robustrank.backend import Array, namespace, to_numpy
+from robustrank.certificate.determination import undetermined_part
+from robustrank.certificate.parts import name_parts
+from robustrank.linalg import TangentMap
+
+# A row or column is part of the change if its share of the largest one is above this.
+_NEGLIGIBLE = 1e-2
+_ANTISYMMETRIC = 1e-3
+
+
+def unidentified_part(tangent: TangentMap, example: Array) -> str:
+    """The part of the matrix that no measurement depends on, in words; empty if there is none.
+
+    ``example`` is an array of shape (m,).
+    """
+    change = undetermined_part(tangent, namespace(example).ones_like(example))
+    return "" if change is None else _described(tangent, to_numpy(change))
+
+
+def _described(tangent: TangentMap, W: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
+    U, V = to_numpy(tangent.U), to_numpy(tangent.V)
+    n1 = len(U)
+    left = np.concatenate([W[:n1], U], axis=1)  # the change is left · rightᵀ
+    right = np.concatenate([V, W[n1:]], axis=1)
+    if n1 == len(V) and _is_antisymmetric(left, right):
+        return "the antisymmetric part"
+    rows = np.sqrt(np.maximum(np.sum((left @ (right.T @ right)) * left, axis=1), 0))
+    columns = np.sqrt(np.maximum(np.sum((right @ (left.T @ left)) * right, axis=1), 0))
+    seen_rows, seen_columns = rows > _NEGLIGIBLE * rows.max(), columns > _NEGLIGIBLE * columns.max()
+    parts = [
+        *(np.flatnonzero(seen_rows) if not seen_rows.all() else []),
+        *(n1 + np.flatnonzero(seen_columns) if not seen_columns.all() else []),
+    ]
+    return name_parts([int(part) for part in parts], n1) or "some combination of its entries"
+
+
+def _is_antisymmetric(left: Array, right: Array) -> bool:
+    """Whether left · rightᵀ equals minus its transpose, from the small Gram matrices."""
+    square = np.sum((left.T @ left) * (right.T @ right))
+    with_transpose = np.sum((left.T @ right) * (right.T @ left))
+    return bool(square + with_transpose < _ANTISYMMETRIC**2 * square)

@@ -1,0 +1,102 @@
+"""Does a majority support every part of the result, and could it have agreed by chance?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtrc
+
+Values = np.ndarray[Any, np.dtype[np.float64]]
+Labels = np.ndarray[Any, np.dtype[np.intp]]
+
+# A measurement informs a row or a column of the matrix if it depends on it at all: its energy is
+# at least this share of that of the measurement that depends on it most.
+_INFORMS = 1e-6
+# With this many rejected measurements more than the rank, a second answer would be found.
+_SEARCHABLE = 5
+# The probability that outliers at random positions are responsible for some part of the result.
+_BY_CHANCE = 1e-4
+
+
+def name_parts(parts: Sequence[int], rows: int) -> str:
+    """Rows and columns of the matrix in words, counted from zero: "rows 2–4 and column 7"."""
+    named = []
+    for kind, numbers in (
+        ("row", [part for part in parts if part < rows]),
+        ("column", [part - rows for part in parts if part >= rows]),
+    ):
+        if numbers:
+            named.append(f"{kind}{'s' if len(numbers) > 1 else ''} {_as_ranges(numbers)}")
+    return " and ".join(named)
+
+
+def _as_ranges(numbers: list[int]) -> str:
+    """Increasing numbers as text, with runs abbreviated: "2–4, 7"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """For each row of the matrix, then each column: how many independent measurements inform it."""
+
+    supporting: Values  # fitted
+    rejected: Values
+    rows: int  # the number of rows of the matrix
+    total: int  # independent measurements
+    total_rejected: float
+
+    @classmethod
+    def counted(cls, energies: Values, rows: int, labels: Labels, fitted: Values) -> Parts:
+        """Count from the energies of the tangent map; ``fitted`` is boolean, (m,)."""
+        share = energies / np.maximum(energies.sum(axis=1, keepdims=True), 1e-300)
+        informs = share > _INFORMS * share.max(axis=0)
+        weight = 1.0 / np.bincount(labels)[labels]  # repetitions count as one
+        return cls(
+            supporting=(weight * fitted) @ informs,
+            rejected=(weight * ~fitted) @ informs,
+            rows=rows,
+            total=int(labels.max()) + 1,
+            total_rejected=float(weight @ ~fitted),
+        )
+
+    def names(self, parts: list[int]) -> str:
+        """The names of some parts for users."""
+        return name_parts(parts, self.rows)
+
+    def without_majority(self) -> list[int]:
+        """The parts that are not supported by more than half of what informs them."""
+        return np.flatnonzero(self.supporting <= self.rejected).tolist()
+
+    def possibly_by_chance(self, rank: int) -> list[int]:
+        """The parts that outliers at random positions could have determined.
+
+        If a row of the result is wrong, all but rank − 1 of the measurements that support it are
+        outliers, and those that inform it and are rejected are not. Fewer than half of all
+        measurements are outliers; if they are at random positions, so many inform one row only
+        with a small probability. Where many measurements are rejected, a second answer is searched
+        for instead.
+        """
+        informing = np.round(self.supporting + self.rejected)
+        outliers = np.round(self.total_rejected - self.rejected + self.supporting)
+        needed = np.round(self.supporting) - rank
+        rate = np.minimum(outliers / self.total, 0.5)
+        # The binomial distribution has heavier tails than drawing without replacement.
+        probability = np.where(needed > 0, bdtrc(needed - 1, informing, rate), 1.0)
+        contradiction = 2 * outliers >= self.total
+        searchable = self.rejected >= 2 * rank + _SEARCHABLE
+        probability = np.where(contradiction | searchable, 0.0, probability)
+        return np.flatnonzero(probability > _BY_CHANCE / len(probability)).tolist()
+
+    def contestable(self, rank: int) -> list[int]:
+        """The parts where a second answer could have at least half as much support."""
+        enough = self.rejected > rank
+        return np.flatnonzero(enough & (2 * self.rejected >= self.supporting)).tolist()

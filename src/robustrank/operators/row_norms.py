@@ -1,0 +1,64 @@
+"""‖A_i‖ for every row of an array, in one read that also finds NaN and infinity."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from robustrank.backend import Array, like, namespace
+from robustrank.operators.kernels import in_blocks
+
+_BLOCK_ENTRIES = 2**22
+
+
+def row_norms(flat: Array) -> Array:
+    """The Euclidean norm of each row of an (m, size) array, of shape (m,).
+
+    Raises ValueError if a row has NaN or infinity. Rows whose squares overflow or underflow are
+    scaled first.
+    """
+    norms = _by_numpy(flat) if isinstance(flat, np.ndarray) else _by_library(flat)
+    xp = namespace(norms)
+    smallest = math.sqrt(float(xp.finfo(norms.dtype).smallest_normal) * flat.shape[1]) * 2**12
+    unsafe = ~((norms > smallest) & (norms < math.inf))
+    if not bool(xp.any(unsafe)):
+        return norms
+    exact = [
+        _scaled_norm(flat, row) if is_unsafe else float(norm)
+        for row, (norm, is_unsafe) in enumerate(zip(norms.tolist(), unsafe.tolist(), strict=True))
+    ]
+    return xp.asarray(exact, **like(norms))
+
+
+def _by_numpy(flat: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    squares = np.empty(len(flat), flat.dtype)
+
+    def fill(block: slice) -> None:
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            np.einsum("ij,ij->i", flat[block], flat[block], out=squares[block])
+
+    in_blocks(len(flat), fill)
+    return np.sqrt(squares)
+
+
+def _by_library(flat: Array) -> Array:
+    """The same in blocks, in case the library computes the squares before it adds them."""
+    xp, (m, size) = namespace(flat), flat.shape
+    height = max(1, _BLOCK_ENTRIES // size)
+    blocks = (flat[first : min(first + height, m), :] for first in range(0, m, height))
+    return xp.concat([xp.linalg.vector_norm(block, axis=1) for block in blocks], axis=0)
+
+
+def _scaled_norm(flat: Array, row: int) -> float:
+    """The norm of one row, computed without overflow."""
+    xp = namespace(flat)
+    entries = flat[row, :]
+    largest = float(xp.max(xp.abs(entries)))
+    if not math.isfinite(largest):
+        raise ValueError(
+            f"A contains NaN or infinity (first in row {row}); expected finite numbers. "
+            "Remove such rows from A and y"
+        )
+    return largest * float(xp.linalg.vector_norm(entries / largest)) if largest > 0 else 0.0

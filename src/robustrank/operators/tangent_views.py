@@ -1,0 +1,215 @@
+"""Tangent maps that present another one differently: scaled, transposed, or in part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import array_api_extra as xpx
+
+from robustrank.backend import Array, like, namespace
+from robustrank.linalg import TangentMap
+
+
+@dataclass(frozen=True, eq=False)
+class TangentView:
+    """Forwards to ``inner`` what a view does not change."""
+
+    inner: TangentMap
+
+    @property
+    def U(self) -> Array:
+        """The left factor of the inner map."""
+        return self.inner.U
+
+    @property
+    def V(self) -> Array:
+        """The right factor of the inner map."""
+        return self.inner.V
+
+    def apply(self, W: Array) -> Array:
+        """The change of the measurements along W."""
+        return self.inner.apply(W)
+
+    def adjoint(self, w: Array) -> Array:
+        """The adjoint of ``apply``."""
+        return self.inner.adjoint(w)
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        """``adjoint(weights * apply(W))``."""
+        return self.adjoint(weights * self.apply(W))
+
+    def normal_matrix(self, weights: Array) -> Array | None:
+        """Not available, unless a view overrides it; conjugate gradients are used instead."""
+        return None
+
+    def admissible(self, W: Array) -> Array:
+        """What the inner map admits."""
+        return self.inner.admissible(W)
+
+    def energies(self) -> Array | None:
+        """The energies of the inner map."""
+        return self.inner.energies()
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledTangent(TangentView):
+    """A multiple of another tangent map."""
+
+    factor: float
+
+    def apply(self, W: Array) -> Array:
+        return self.factor * self.inner.apply(W)
+
+    def adjoint(self, w: Array) -> Array:
+        return self.factor * self.inner.adjoint(w)
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        # The square of the factor could overflow.
+        return self.factor * self.inner.gram(weights, self.factor * W)
+
+    def normal_matrix(self, weights: Array) -> Array | None:
+        matrix = self.inner.normal_matrix(self.factor * weights)
+        return None if matrix is None else self.factor * matrix
+
+    def energies(self) -> Array | None:
+        energies = self.inner.energies()
+        return None if energies is None else self.factor * (self.factor * energies)
+
+
+@dataclass(frozen=True, eq=False)
+class RowScaledTangent(TangentView):
+    """Another tangent map with its i-th measurement times the i-th of m ``factors``."""
+
+    factors: Array
+
+    def apply(self, W: Array) -> Array:
+        return self.factors * self.inner.apply(W)
+
+    def adjoint(self, w: Array) -> Array:
+        return self.inner.adjoint(self.factors * w)
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        return self.inner.gram(self.factors**2 * weights, W)
+
+    def normal_matrix(self, weights: Array) -> Array | None:
+        return self.inner.normal_matrix(self.factors**2 * weights)
+
+    def energies(self) -> Array | None:
+        energies = self.inner.energies()
+        return None if energies is None else self.factors[..., None] ** 2 * energies
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetTangent(TangentView):
+    """Some of the measurements of another tangent map."""
+
+    rows: Array  # (k,) their numbers
+    measurements: int  # of the inner map
+
+    def apply(self, W: Array) -> Array:
+        return namespace(W).take(self.inner.apply(W), self.rows)
+
+    def adjoint(self, w: Array) -> Array:
+        return self.inner.adjoint(scattered(w, self.rows, self.measurements))
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        return self.inner.gram(scattered(weights, self.rows, self.measurements), W)
+
+    def normal_matrix(self, weights: Array) -> Array | None:
+        return self.inner.normal_matrix(scattered(weights, self.rows, self.measurements))
+
+    def energies(self) -> Array | None:
+        energies = self.inner.energies()
+        return None if energies is None else namespace(energies).take(energies, self.rows, axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class PartTangent(TangentView):
+    """A tangent map for changes of some rows and columns of the matrix only."""
+
+    mask: Array  # (n1 + n2, 1): one for the rows of W that may change, else zero
+
+    def apply(self, W: Array) -> Array:
+        return self.inner.apply(self.mask * W)
+
+    def adjoint(self, w: Array) -> Array:
+        return self.mask * self.inner.adjoint(w)
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        return self.mask * self.inner.gram(weights, self.mask * W)
+
+    def admissible(self, W: Array) -> Array:
+        return self.mask * W
+
+
+@dataclass(frozen=True, eq=False)
+class SymmetricTangent(TangentView):
+    """A tangent map at a symmetric matrix, for changes that leave it symmetric."""
+
+    def apply(self, W: Array) -> Array:
+        return self.inner.apply(self.admissible(W))
+
+    def adjoint(self, w: Array) -> Array:
+        return self.admissible(self.inner.adjoint(w))
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        return self.admissible(self.inner.gram(weights, self.admissible(W)))
+
+    def admissible(self, W: Array) -> Array:
+        """The W whose change dU Vᵀ + U dVᵀ is the symmetric part of that of W.
+
+        For U Vᵀ symmetric and U, V orthonormal, V = U S with S = Uᵀ V; the transpose of the change
+        of [dU; dV] is then that of [dV S; dU Sᵀ].
+        """
+        xp, n = namespace(W), self.U.shape[-2]
+        S = xp.matrix_transpose(self.U) @ self.V
+        dU, dV = W[..., :n, :], W[..., n:, :]
+        swapped = xp.concat([dV @ S, dU @ xp.matrix_transpose(S)], axis=-2)
+        return (W + swapped) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class TransposedTangent(TangentView):
+    """The tangent map of transposed measurements: the two halves of W change places."""
+
+    @property
+    def U(self) -> Array:
+        """The right factor of the inner map."""
+        return self.inner.V
+
+    @property
+    def V(self) -> Array:
+        """The left factor of the inner map."""
+        return self.inner.U
+
+    def apply(self, W: Array) -> Array:
+        return self.inner.apply(_swapped(W, self.U.shape[-2]))
+
+    def adjoint(self, w: Array) -> Array:
+        return _swapped(self.inner.adjoint(w), self.V.shape[-2])
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        swapped = self.inner.gram(weights, _swapped(W, self.U.shape[-2]))
+        return _swapped(swapped, self.V.shape[-2])
+
+    def admissible(self, W: Array) -> Array:
+        admitted = self.inner.admissible(_swapped(W, self.U.shape[-2]))
+        return _swapped(admitted, self.V.shape[-2])
+
+    def energies(self) -> Array | None:
+        energies = self.inner.energies()
+        if energies is None:
+            return None
+        upper = self.V.shape[-2]
+        return namespace(energies).concat([energies[..., upper:], energies[..., :upper]], axis=-1)
+
+
+def scattered(values: Array, rows: Array, size: int) -> Array:
+    """A vector of this size with these values at these rows, and zeros elsewhere."""
+    zeros = namespace(values).zeros(size, **like(values))
+    return xpx.at(zeros)[rows].set(values)
+
+
+def _swapped(W: Array, upper: int) -> Array:
+    """[a; b] → [b; a], where a has ``upper`` rows."""
+    return namespace(W).concat([W[..., upper:, :], W[..., :upper, :]], axis=-2)

@@ -1,0 +1,60 @@
+"""Measurements of a matrix that is known to be symmetric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robustrank.backend import Array, namespace
+from robustrank.linalg import Factors, TangentMap, Triplets, leading_svd
+from robustrank.operators.array_backed import ArrayBackedOperator
+from robustrank.operators.base import Operator
+from robustrank.operators.tangent import StoredTangent, UnstoredTangent
+from robustrank.operators.tangent_views import SymmetricTangent
+from robustrank.operators.views.delegating import DelegatingOperator
+
+
+@dataclass(frozen=True, eq=False)
+class SymmetricOperator(DelegatingOperator):
+    """(A_i + A_iᵀ)/2 of another operator, which measures a symmetric matrix in the same way.
+
+    With these, every step from a symmetric matrix leads to a symmetric matrix.
+    """
+
+    def measure(self, U: Array, V: Array) -> Array:
+        both, swapped = _beside(U, V), _beside(V, U)
+        return self.inner.measure(both / 2, swapped)
+
+    def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
+        GU, GtU = self.inner.backproject(w, U, U)
+        GV, GtV = self.inner.backproject(w, V, V)
+        return (GV + GtV) / 2, (GtU + GU) / 2
+
+    def leading_svd(
+        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+    ) -> Triplets:
+        if not isinstance(self.inner, ArrayBackedOperator):
+            return Operator.leading_svd(self, w, rank, rng, plus)
+        xp = namespace(w)
+        G = xp.astype(self.inner.adjoint(w), w.dtype, copy=False)
+        return leading_svd((G + xp.matrix_transpose(G)) / 2, rank, rng, plus)
+
+    def tangent(self, U: Array, V: Array) -> SymmetricTangent:
+        return SymmetricTangent(self._tangent(U, V))
+
+    def _tangent(self, U: Array, V: Array) -> TangentMap:
+        doubled = self.inner.tangent(_beside(U, V), _beside(V, U))
+        if not isinstance(doubled, StoredTangent):
+            return UnstoredTangent(self, U, V)
+        # Row i holds (A_i V, A_i U) and (A_iᵀ U, A_iᵀ V), one column after the other.
+        r, n = U.shape[-1], U.shape[-2]
+        rows, xp = doubled.rows, namespace(U)
+        AV, AU = rows[:, :r, :n], rows[:, r:, :n]
+        AtU, AtV = rows[:, :r, n:], rows[:, r:, n:]
+        symmetrized = xp.concat([AV + AtV, AtU + AU], axis=-1) / 2
+        return StoredTangent(symmetrized, U, V, doubled.reads)
+
+
+def _beside(one: Array, other: Array) -> Array:
+    return namespace(one).concat([one, other], axis=-1)

@@ -1,0 +1,161 @@
+"""Is there a second answer? What can be found on the measurements that a result rejects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from robustrank.backend import Array, epsilon, like, namespace, to_numpy
+from robustrank.certificate import exact_tolerance, name_parts, repetitions
+from robustrank.linalg import Factors, TangentMap, damped_least_squares, point_of
+from robustrank.operators import PartTangent
+from robustrank.problem import Problem
+from robustrank.result import Alternative, Recovery, Status
+
+# A second answer with at least half the support makes a result ambiguous.
+_COMPARABLE = 0.5
+# The second answer must fit this many measurements more than it has parameters.
+_BEYOND_CHANCE = 5
+# Residuals within this many standard deviations are consistent with the noise.
+_WITHIN_NOISE = 3.0
+_WHOLE = 0.9  # of the rows and columns: the second answer may differ everywhere
+_STEPS, _DECAY = 20, 0.6  # of the robust fit of a part
+
+SolveFactors = Callable[[Problem], Factors | None]
+
+
+def challenged(problem: Problem, recovery: Recovery, solve: SolveFactors) -> Recovery:
+    """The result, or an AMBIGUOUS one if a second answer has comparable support.
+
+    Only the parts of the matrix in which so many measurements are rejected that a second answer is
+    possible are examined. ``solve`` returns the factors that a solver finds for a problem.
+    """
+    contested = recovery.certificate.contested
+    if not contested:
+        return recovery
+    search = _Challenge.of(problem.with_unit_rows, recovery)
+    whole = len(contested) > _WHOLE * sum(recovery.shape)
+    other = search.anywhere(solve) if whole else search.in_parts(contested)
+    if other is None:
+        return recovery
+    return replace(recovery, status=Status.AMBIGUOUS, alternative=other)
+
+
+@dataclass(frozen=True, eq=False)
+class _Challenge:
+    """The search for a second answer, in the units of the user's matrix and with unit rows."""
+
+    problem: Problem
+    tangent: TangentMap  # at the result
+    left: Array  # the result is left · rightᵀ with orthonormal right
+    right: Array
+    residual: Array
+    rejected: np.ndarray[Any, Any]  # boolean
+    labels: np.ndarray[Any, Any]
+    tolerance: float  # the largest |residual| of a measurement that is fitted
+
+    @classmethod
+    def of(cls, problem: Problem, recovery: Recovery) -> _Challenge:
+        """The challenge to a result of a problem with unit rows."""
+        point = point_of(recovery.left, recovery.right)
+        tangent = problem.operator.tangent(point.left, point.right)
+        tolerance = exact_tolerance(problem) * problem.scale
+        if recovery.status is not Status.RECOVERED:
+            tolerance = max(tolerance, _WITHIN_NOISE * recovery.certificate.sigma)
+        return cls(
+            problem=problem,
+            tangent=tangent,
+            left=point.scaled_left,
+            right=point.right,
+            residual=recovery.residual * problem.row_factors,
+            rejected=to_numpy(recovery.outliers),
+            labels=repetitions(problem.operator, tangent),
+            tolerance=tolerance,
+        )
+
+    def anywhere(self, solve: SolveFactors) -> Alternative | None:
+        """A second matrix that has nothing in common with the first."""
+        rows = np.flatnonzero(self.rejected)
+        needed = self.problem.degrees_of_freedom + _BEYOND_CHANCE
+        if len(rows) < needed:
+            return None
+        factors = solve(self.problem.of_rows(rows))
+        if factors is None:
+            return None
+        measured = self.problem.operator.measure(*factors)
+        fitted = to_numpy(namespace(measured).abs(self.problem.y - measured)) <= self.tolerance
+        return self._judged(factors, fitted, needed, "the whole matrix")
+
+    def in_parts(self, contested: tuple[int, ...]) -> Alternative | None:
+        """A second matrix that differs in the contested columns, or in the contested rows."""
+        n1 = self.left.shape[0]
+        columns = [part for part in contested if part >= n1]
+        rows = [part for part in contested if part < n1]
+        for parts in filter(None, (columns, rows)):
+            other = self._in_part(parts)
+            if other is not None:
+                return other
+        return None
+
+    def _in_part(self, parts: list[int]) -> Alternative | None:
+        """A second matrix that differs in these rows, or these columns, of the matrix."""
+        xp, (n1, r) = namespace(self.left), self.left.shape
+        free = np.zeros((n1 + self.right.shape[0], 1))
+        free[parts] = 1
+        mask = xp.asarray(free, **like(self.left))
+        needed = len(parts) * r + _BEYOND_CHANCE
+        if np.count_nonzero(self.rejected) < needed:
+            return None
+        W = self._robust_fit(mask)
+        change = to_numpy(self.tangent.apply(W))
+        fitted = np.abs(to_numpy(self.residual) - change) <= self.tolerance
+        lost = ~self.rejected & ~fitted
+        # The map is linearized at orthonormal factors: dU and dV have the units of the matrix.
+        point = point_of(self.left, self.right)
+        if parts[0] >= n1:
+            factors = point.left, self.right * point.values + W[n1:, :]
+        else:
+            factors = self.left + W[:n1, :], self.right
+        gained = fitted & self.rejected
+        if self._count(gained) < max(needed, _COMPARABLE * self._count(lost)):
+            return None
+        return Alternative(*factors, self._count(fitted), name_parts(parts, n1))
+
+    def _robust_fit(self, mask: Array) -> Array:
+        """The change of a part that fits as many rejected measurements as possible."""
+        xp = namespace(mask)
+        tangent = PartTangent(self.tangent, mask)
+        weights = xp.asarray(self.rejected.astype(float), **like(self.left))
+        rest, width, W = self.residual, math.inf, xp.zeros_like(mask)
+        for _ in range(_STEPS):
+            magnitudes = xp.abs(rest)
+            soft = weights / (1 + (magnitudes / width) ** 2) if width < math.inf else weights
+            W = damped_least_squares(
+                tangent,
+                soft,
+                self.residual,
+                damping=16 * epsilon(soft) * xp.sum(soft),
+                tolerance=xp.asarray(1e-8, **like(soft)),
+            )
+            rest = self.residual - tangent.apply(W)
+            typical = float(np.median(np.abs(to_numpy(rest))[self.rejected]))
+            width = max(min(_DECAY * width, 2 * typical), self.tolerance)
+        return W
+
+    def _judged(
+        self, factors: Factors, fitted: np.ndarray[Any, Any], needed: int, where: str
+    ) -> Alternative | None:
+        support = self._count(~self.rejected)
+        count = self._count(fitted)
+        if count < max(needed, _COMPARABLE * support):
+            return None
+        return Alternative(*factors, count, where)
+
+    def _count(self, rows: np.ndarray[Any, Any]) -> int:
+        """The number of independent measurements among these."""
+        sizes = np.bincount(self.labels)
+        return int(np.count_nonzero(2 * np.bincount(self.labels, weights=rows) > sizes))

@@ -1,0 +1,177 @@
+"""The final fit: least squares on the set of inliers that has the most evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from robustrank.backend import Array, check_count, epsilon, like, namespace
+from robustrank.certificate import best_set
+from robustrank.linalg import Point, TangentMap, damped_least_squares, lower_median, retract
+from robustrank.problem import Problem
+from robustrank.solvers.base import Solver, State
+from robustrank.solvers.weights import TruncatedWeights, WeightFunction
+
+_FIRST_WIDTH, _DECAY = 2.5, 0.8  # of the weights, in standard deviations of the residuals
+_BEYOND_WIDTH = 10.0  # measurements beyond this many widths have no weight
+_PATIENCE = 6  # narrower weights without more evidence
+_RESELECTIONS = 4  # steps of the final fit that choose the inliers again
+_ACCURACY = 1e-3  # of each linear solve
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The point with the most evidence so far."""
+
+    point: Point
+    evidence: float
+    iteration: int
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceFitState(State):
+    """The current point, the inliers with the most evidence there, and the best point so far."""
+
+    moved: float
+    point: Point
+    tangent: TangentMap
+    width: float  # of the weights
+    cutoff: float  # of |residual| / spread
+    evidence: float
+    best: Best
+    fitting_since: int | None  # the iteration at which the final fit began
+    iteration: int
+
+    def change(self) -> float:
+        return self.moved
+
+
+@dataclass(frozen=True)
+class EvidenceFit(Solver[EvidenceFitState]):
+    """From an estimate to the fit with the most evidence.
+
+    Residuals that look like noise may hide a better explanation: most measurements fitted far more
+    closely, and a few outliers. The solver narrows its weights step by step, whatever the residuals
+    do, and keeps the point and the set of inliers with the most evidence. If the noise is really
+    noise, narrower weights have less evidence, and the first point is kept. The final fit is least
+    squares on that set.
+
+    Parameters
+    ----------
+    initial
+        The estimate to start from.
+    equal_noise
+        Whether the noise has the same size for all measurements as given, or is proportional to
+        the norm of each A_i.
+    max_iterations, tolerance
+        Stop after this many steps, or when the relative change of the factors per step is smaller
+        than the tolerance.
+    name
+        The name shown to users.
+    """
+
+    rounding: ClassVar[float] = 64.0
+    initial: Point
+    equal_noise: bool = False
+    max_iterations: int = 40
+    tolerance: float = 1e-6
+    name: str = "evidence fit"
+
+    def __post_init__(self) -> None:
+        check_count(max_iterations=self.max_iterations)
+
+    @property
+    def weight_function(self) -> WeightFunction:
+        return TruncatedWeights(6.0)
+
+    def cutoff(self, state: State) -> float | None:
+        return state.cutoff if isinstance(state, EvidenceFitState) else super().cutoff(state)
+
+    def tangent(self, problem: Problem, state: EvidenceFitState) -> TangentMap:
+        return state.tangent
+
+    def noise_spread(self, problem: Problem) -> Array:
+        return problem.row_factors if self.equal_noise else super().noise_spread(problem)
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> EvidenceFitState:
+        return self._observe(problem, self.initial, iteration=0)
+
+    def step(self, problem: Problem, state: EvidenceFitState) -> EvidenceFitState:
+        iteration = state.iteration + 1
+        if state.fitting_since is None and self._is_narrow_enough(state):
+            best = self._observe(problem, state.best.point, iteration, before=state)
+            return self._with_inliers(problem, replace(best, fitting_since=iteration))
+        xp = namespace(state.U)
+        W = damped_least_squares(
+            state.tangent,
+            state.weights,
+            state.residual,
+            damping=16 * epsilon(state.residual) * xp.sum(state.weights),
+            tolerance=xp.asarray(_ACCURACY, **like(state.U)),
+        )
+        size = float(xp.linalg.vector_norm(state.point.values))
+        moved = float(xp.linalg.vector_norm(W)) / size if size > 0 else 0.0
+        after = self._observe(
+            problem, retract(state.point, W, problem.rank), iteration, before=state, moved=moved
+        )
+        if state.fitting_since is None:
+            return after
+        if iteration - state.fitting_since <= _RESELECTIONS:
+            return self._with_inliers(problem, after)
+        return replace(after, weights=state.weights, cutoff=state.cutoff)
+
+    def _is_narrow_enough(self, state: EvidenceFitState) -> bool:
+        least = 4 * epsilon(state.residual) * float(namespace(state.U).max(state.point.values))
+        stalled = state.iteration - state.best.iteration >= _PATIENCE
+        return stalled or not state.width > least
+
+    def _with_inliers(self, problem: Problem, state: EvidenceFitState) -> EvidenceFitState:
+        """The state with the weights of least squares on the inliers with the most evidence."""
+        xp, spread = namespace(state.residual), self.noise_spread(problem)
+        inlier = xp.abs(state.residual) <= state.cutoff * spread
+        precision = (xp.min(spread) / spread) ** 2
+        return replace(state, weights=xp.where(inlier, precision, xp.zeros_like(precision)))
+
+    def _observe(
+        self,
+        problem: Problem,
+        point: Point,
+        iteration: int,
+        before: EvidenceFitState | None = None,
+        moved: float = 1.0,
+    ) -> EvidenceFitState:
+        """The state at a point, with narrower weights than before: one pass over the data."""
+        xp = namespace(point.left)
+        tangent = problem.operator.tangent(point.left, point.right)
+        U = point.scaled_left
+        fitted = tangent.apply(xp.concat([U, xp.zeros_like(point.right)], axis=-2))
+        residual = problem.y - fitted
+        magnitudes, spread = xp.abs(residual), self.noise_spread(problem)
+        inliers = best_set(
+            magnitudes, spread, problem.trivial_deviation, problem.degrees_of_freedom
+        )
+        evidence = float(inliers.evidence)
+        width = _FIRST_WIDTH * float(inliers.deviation) if before is None else _DECAY * before.width
+        ratio = magnitudes / (spread * max(width, float(xp.finfo(spread.dtype).smallest_normal)))
+        soft = (xp.min(spread) / spread) ** 2 / (1 + xp.clip(ratio, max=1e6) ** 2)
+        best = Best(point, evidence, iteration)
+        if before is not None and not evidence > before.best.evidence:
+            best = before.best
+        return EvidenceFitState(
+            U=U,
+            V=point.right,
+            residual=residual,
+            median=lower_median(magnitudes),
+            weights=xp.where(ratio <= _BEYOND_WIDTH, soft, xp.zeros_like(soft)),
+            moved=moved,
+            point=point,
+            tangent=tangent,
+            width=width,
+            cutoff=float(inliers.cutoff),
+            evidence=evidence,
+            best=best,
+            fitting_since=None if before is None else before.fitting_since,
+            iteration=iteration,
+        )
