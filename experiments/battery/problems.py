@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments.battery.corruption import FAULTS, KINDS, RANDOM, Context
+from experiments.battery.corruption import KINDS, RANDOM, Context
 from experiments.battery.noise import NOISES, NONE, QUANTIZED, add_noise
 from experiments.battery.oracle import Oracle, solve
 from experiments.battery.sensing import FAMILIES
 from robustrank.theory import degrees_of_freedom
 
 Array = np.ndarray[Any, Any]
+NO_OUTLIERS = "none"
 POSSIBLE, TOO_FEW, NOISE_ONLY, MOSTLY_OUTLIERS = (
     "possible",
     "too few",
@@ -54,7 +55,7 @@ class BatteryProblem:
         return (
             FAMILIES[self.family].independent
             and self.task == POSSIBLE
-            and (self.kind in RANDOM or self.kind in FAULTS)
+            and self.kind in {*RANDOM, "dead", "stuck", "swapped", NO_OUTLIERS}
             and self.ratio >= 2.5
             and self.rank >= self.left.shape[1]
         )
@@ -100,7 +101,7 @@ def draw(family: str, trial: int, seed: int) -> BatteryProblem:
         y[rows] = values
         outliers[rows] = True
     noise = str(rng.choice([NONE, NONE, *NOISES, QUANTIZED]))
-    level = 0.0 if noise == NONE else float(10 ** rng.uniform(-4, -1))
+    level = 0.0 if noise == NONE else float(10 ** rng.uniform(-4, -1.3))
     # Noise of one size for all rows, or proportional to the size of each.
     sizes = context.sizes if rng.random() < 0.5 else np.full(m, context.typical)
     y = add_noise(noise, level, sizes, y, rng)
@@ -121,7 +122,7 @@ def draw(family: str, trial: int, seed: int) -> BatteryProblem:
         symmetric=chosen.symmetric,
         task=task,
         family=family,
-        kind=kind if share else "none",
+        kind=kind if share else NO_OUTLIERS,
         share=round(float(outliers.mean()), 4),
         noise=noise,
         level=level,

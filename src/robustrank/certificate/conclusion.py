@@ -27,12 +27,12 @@ from robustrank.theory import half_normal_quantile
 
 # The largest noise level of a certified result, and the largest error of a prediction of a
 # measurement that was left out, relative to what a trivial prediction leaves.
-_NOISE_LIMIT = 0.25
-_HELD_OUT_LIMIT = 0.35
+_NOISE_LIMIT = 0.15
+_HELD_OUT_LIMIT = 0.25
 # The largest expected error of a certified matrix, relative to its norm.
-_ERROR_LIMIT = 0.3
-# Each statistic is about standard normal if the residuals are noise: one in ten thousand is larger.
-_LARGEST_STATISTIC = 4.0
+_ERROR_LIMIT = 0.15
+# Each statistic is about standard normal if the residuals are noise: one in two thousand is larger.
+_LARGEST_STATISTIC = 3.5
 # The evidence that certifies a noisy result. It grows with the degrees of freedom, because near the
 # information limit a wrong matrix that rejects the measurements it does not fit has small residuals
 # too.
@@ -40,7 +40,7 @@ _UNDETERMINED = "the fitted measurements do not determine every part of the matr
 _UNCHECKED = "some fitted measurements are not checked by any others"
 _MINORITY = "most of the measurements that inform a part of the matrix do not support it"
 _BY_CHANCE = "outliers could have determined a part of the matrix by chance"
-_EVIDENCE, _EVIDENCE_PER_DEGREE = 20.0, 0.25
+_EVIDENCE, _EVIDENCE_PER_DEGREE = 20.0, 2.0
 
 
 @dataclass(frozen=True, eq=False)
