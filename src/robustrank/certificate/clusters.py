@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,17 +10,19 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.backend import like, namespace, to_numpy
 from robustrank.linalg import TangentMap
 from robustrank.operators import Operator
 
 Labels = np.ndarray[Any, np.dtype[np.intp]]
+Values = np.ndarray[Any, Any]
 
 # Rows at a smaller angle, in radians, are repetitions of one setting.
-_ANGLE = 0.1
-# In this many random directions, unrelated rows are as close only by chance, and rarely.
-_PROBES = 8
-_CONFIRMING_PROBES = 16
+_ANGLE = 0.05
+# In so many random directions, unrelated rows are as close only by chance, and rarely; with twice
+# as many, never.
+_PROBES = 6
+_CONFIRMING_PROBES = 12
 _CONFIRMING_COLUMNS = 8
 
 
@@ -33,42 +36,46 @@ def repetitions(operator: Operator, tangent: TangentMap) -> Labels:
     xp, left = namespace(tangent.U), tangent.U
     shape = (left.shape[0] + tangent.V.shape[0], left.shape[1])
 
-    def along_random_direction() -> Array:
-        return to_numpy(tangent.apply(xp.asarray(rng.standard_normal(shape), **like(left))))
+    def along_random_directions() -> list[Values]:
+        directions = (xp.asarray(rng.standard_normal(shape), **like(left)) for _ in range(_PROBES))
+        return [to_numpy(tangent.apply(direction)) for direction in directions]
 
-    pairs = _close_pairs([along_random_direction() for _ in range(_PROBES)])
     m = operator.measurements
+    pairs = _close_pairs(along_random_directions())
+    pairs = _still_close(pairs, along_random_directions) if len(pairs) else pairs
     if not len(pairs):
         return np.arange(m)
-    confirmed = _measured_alike(operator, pairs, rng)
-    pairs = pairs[confirmed]
+    pairs = _still_close(pairs, lambda: _measured(operator, rng))
     links = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(m, m))
     labels: Labels = connected_components(links, directed=False)[1]
     return labels
 
 
-def _measured_alike(
-    operator: Operator, pairs: np.ndarray[Any, Any], rng: np.random.Generator
-) -> np.ndarray[Any, Any]:
-    """Whether the A_i of each pair are nearly parallel, judged by random matrices."""
+def _measured(operator: Operator, rng: np.random.Generator) -> list[Values]:
+    """The measurements of random matrices."""
     n1, n2 = operator.matrix_shape
     columns = min(_CONFIRMING_COLUMNS, n1, n2)
     probes = []
     for _ in range(_CONFIRMING_PROBES):
         factors = (operator.asarray(_drawn(operator, rng, n, columns)) for n in (n1, n2))
         probes.append(to_numpy(operator.measure(*factors)))
-    directions = _directions(probes)
+    return probes
+
+
+def _still_close(pairs: Values, probe: Callable[[], list[Values]]) -> Values:
+    """The pairs that are also nearly parallel as seen by other probes."""
+    directions = _directions(probe())
     cosines = np.sum(directions[pairs[:, 0]] * directions[pairs[:, 1]], axis=1)
-    close: np.ndarray[Any, Any] = np.abs(cosines) > 1 - _ANGLE**2 / 2
-    return close
+    kept: Values = pairs[np.abs(cosines) > 1 - _ANGLE**2 / 2]
+    return kept
 
 
-def _drawn(operator: Operator, rng: np.random.Generator, *shape: int) -> np.ndarray[Any, Any]:
+def _drawn(operator: Operator, rng: np.random.Generator, *shape: int) -> Values:
     dtype = np.float32 if "32" in str(operator.dtype) else np.float64
     return rng.standard_normal(shape).astype(dtype)
 
 
-def _close_pairs(probes: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+def _close_pairs(probes: list[Values]) -> Values:
     """(k, 2) pairs of measurements with nearly the same direction, up to the sign."""
     directions = _directions(probes)
     m = len(directions)
@@ -77,7 +84,7 @@ def _close_pairs(probes: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     return pairs[pairs[:, 0] != pairs[:, 1]]
 
 
-def _directions(probes: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+def _directions(probes: list[Values]) -> Values:
     """(m, probes): the direction of each row as seen by the probes; a row of zeros is unlike any.
 
     Rows of zeros are placed far away, each by itself.

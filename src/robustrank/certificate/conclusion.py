@@ -193,7 +193,10 @@ def _count(fit: Fit, labels: Labels) -> Certificate:
     inliers = independent(inlier_rows)
     count, total = int(np.count_nonzero(inliers)), len(sizes)
     deviation = _deviation(fit, inlier_rows, freedom)
-    null = float(problem.trivial_deviation)
+    required = required_fits(problem, total)
+    is_exact = int(np.count_nonzero(exact)) >= required
+    # An exact fit needs no comparison with a trivial prediction, which would take passes.
+    null = float(problem.typical_deviation if is_exact else problem.trivial_deviation)
     members = to_numpy(inlier_rows) & inliers[labels]
     first_of_group = np.unique(labels[members], return_index=True)[1]
     noise_sizes = deviation * to_numpy(fit.spread)[members][first_of_group]
@@ -203,7 +206,7 @@ def _count(fit: Fit, labels: Labels) -> Certificate:
     typical = float(lower_median(fit.spread))
     return Certificate(
         exact_fits=int(np.count_nonzero(exact)),
-        required=required_fits(problem, total),
+        required=required,
         inliers=count,
         measurements=problem.operator.measurements,
         independent=total,

@@ -23,6 +23,7 @@ _BEYOND_CHANCE = 5
 # Residuals within this many standard deviations are consistent with the noise.
 _WITHIN_NOISE = 3.0
 _WHOLE = 0.9  # of the rows and columns: the second answer may differ everywhere
+_NEGLIGIBLE = 1e-2  # of the norm of the result
 _STEPS, _DECAY = 20, 0.6  # of the robust fit of a part
 
 SolveFactors = Callable[[Problem], Factors | None]
@@ -84,7 +85,7 @@ class _Challenge:
         if len(rows) < needed:
             return None
         factors = solve(self.problem.of_rows(rows))
-        if factors is None:
+        if factors is None or self._is_negligible(factors):
             return None
         measured = self.problem.operator.measure(*factors)
         fitted = to_numpy(namespace(measured).abs(self.problem.y - measured)) <= self.tolerance
@@ -154,6 +155,15 @@ class _Challenge:
         if count < max(needed, _COMPARABLE * support):
             return None
         return Alternative(*factors, count, where)
+
+    def _is_negligible(self, factors: Factors) -> bool:
+        """Whether a matrix is so small that it explains only measurements near zero.
+
+        Dead sensors, which read zero, agree on the zero matrix; that is no second answer.
+        """
+        norm = namespace(self.left).linalg.vector_norm
+        size = norm(point_of(*factors).values)
+        return bool(size < _NEGLIGIBLE * norm(point_of(self.left, self.right).values))
 
     def _count(self, rows: np.ndarray[Any, Any]) -> int:
         """The number of independent measurements among these."""
