@@ -46,6 +46,9 @@ class Setting(Protocol):
     def rank_given(self, trial: int) -> int:
         """The rank passed to the solvers."""
 
+    def options(self, trial: int) -> dict[str, Any]:
+        """Further arguments of ``recover``."""
+
     def plant(self, trial: int, place: Place, *, corrupted: bool = True) -> Planted:
         """The problem of a trial; without corruption if ``corrupted`` is False."""
 
@@ -100,6 +103,10 @@ class Cell:
     def rank_given(self, trial: int) -> int:
         """The rank passed to the solvers: the bound if there is one."""
         return self.rank if self.rank_bound is None else self.rank_bound
+
+    def options(self, trial: int) -> dict[str, Any]:
+        """No further arguments."""
+        return {}
 
     def plant(self, trial: int, place: Place | None = None, *, corrupted: bool = True) -> Planted:
         """The problem of a trial; without corruption if ``corrupted`` is False."""

@@ -68,6 +68,7 @@ class Job:
             self._rank(trial),
             solver=self._solver(),
             callback=watcher,
+            **self.setting.options(trial),
         )
         error = evaluate(recovery, planted).error
         outcome = Outcome(self.setting, trial, self.method, planted, recovery, error)

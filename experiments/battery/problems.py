@@ -41,6 +41,7 @@ class BatteryProblem:
     share: float
     noise: str
     level: float
+    proportional: bool  # whether the noise is proportional to the norm of each row
     ratio: float  # inliers per degree of freedom
 
     @property
@@ -54,6 +55,7 @@ class BatteryProblem:
         """Whether the rows are independent and the outliers random, with enough inliers."""
         return (
             FAMILIES[self.family].independent
+            and (self.proportional or not FAMILIES[self.family].sizes_differ)
             and self.task == POSSIBLE
             and self.kind in {*RANDOM, "dead", "stuck", "swapped", NO_OUTLIERS}
             and self.ratio >= 2.5
@@ -103,7 +105,8 @@ def draw(family: str, trial: int, seed: int) -> BatteryProblem:
     noise = str(rng.choice([NONE, NONE, *NOISES, QUANTIZED]))
     level = 0.0 if noise == NONE else float(10 ** rng.uniform(-4, -1.3))
     # Noise of one size for all rows, or proportional to the size of each.
-    sizes = context.sizes if rng.random() < 0.5 else np.full(m, context.typical)
+    proportional = bool(rng.random() < 0.5)
+    sizes = context.sizes if proportional else np.full(m, context.typical)
     y = add_noise(noise, level, sizes, y, rng)
     if task == NOISE_ONLY:
         y = context.sizes * rng.standard_normal(m)
@@ -126,6 +129,7 @@ def draw(family: str, trial: int, seed: int) -> BatteryProblem:
         share=round(float(outliers.mean()), 4),
         noise=noise,
         level=level,
+        proportional=proportional or noise == NONE,
         ratio=round(float((~outliers).sum() / freedom / redundancy), 3),
     )
 

@@ -29,6 +29,7 @@ class Family:
     local: bool = False  # some rows do not see some parts of the matrix
     redundancy: float = 1.0  # measurements per independent measurement
     symmetric: bool = False
+    sizes_differ: bool = False  # noise of one size would hide the small rows
 
 
 def _plain(A: Array, copies: Array | None = None, block: Array | None = None) -> Sensing:
@@ -131,8 +132,8 @@ FAMILIES = {
     "non-centered": Family(
         lambda *given: _plain(10 + _gaussian(*given)), independent=True
     ),
-    "two sizes": Family(_two_sizes, independent=True),
-    "many sizes": Family(_many_sizes, independent=True),
+    "two sizes": Family(_two_sizes, independent=True, sizes_differ=True),
+    "many sizes": Family(_many_sizes, independent=True, sizes_differ=True),
     "correlated": Family(_correlated),
     "repeated": Family(_repeated, redundancy=3.5),
     "nearly repeated": Family(_nearly_repeated, redundancy=2),

@@ -58,8 +58,8 @@ def by_setting(study: Study[Cell], table: Table, methods: Sequence[str]) -> Sket
 def by_status(study: Study[Any], table: Table, methods: Sequence[str]) -> Sketch:
     """How often each status is reported, for each kind of problem."""
     rows = [row for row in table.rows if row["method"] in methods]
-    kinds = list(dict.fromkeys(row["kind"] for row in sorted(rows, key=lambda row: row["trial"])))
-    counts = Counter((row["kind"], row["status"]) for row in rows)
+    kinds = [cell.family for cell in study.cells]
+    counts = Counter((row["family"], row["status"]) for row in rows)
     keys = tuple(
         Key(status.name, _STATUS_COLORS.get(status, _OTHER_STATUS), "bar")
         for status in Status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -18,6 +19,7 @@ _FIRST_WIDTH, _DECAY = 2.5, 0.8  # of the weights, in standard deviations of the
 _BEYOND_WIDTH = 10.0  # measurements beyond this many widths have no weight
 _PATIENCE = 6  # narrower weights without more evidence
 _RESELECTIONS = 4  # steps of the final fit that choose the inliers again
+_SMALL_STEP = 0.1  # of the error that noise causes
 _ACCURACY = 1e-3  # of each linear solve
 
 
@@ -118,9 +120,24 @@ class EvidenceFit(Solver[EvidenceFitState]):
         )
         if state.fitting_since is None:
             return after
+        if moved < _SMALL_STEP * self._error_from_noise(problem, state):
+            after = replace(after, moved=0.0)  # converged, as far as the noise allows
         if iteration - state.fitting_since <= _RESELECTIONS:
             return self._with_inliers(problem, after)
         return replace(after, weights=state.weights, cutoff=state.cutoff)
+
+    def _error_from_noise(self, problem: Problem, state: EvidenceFitState) -> float:
+        """The relative error of the matrix that the noise causes, if rows are independent."""
+        xp, spread = namespace(state.residual), self.noise_spread(problem)
+        inlier = state.weights > 0
+        count = int(xp.count_nonzero(inlier))
+        freedom = problem.degrees_of_freedom
+        norm = float(xp.linalg.vector_norm(state.point.values)) * float(problem.operator.gain)
+        if count <= freedom or norm == 0:
+            return 0.0
+        scaled = xp.where(inlier, state.residual / spread, xp.zeros_like(spread))
+        deviation = float(xp.min(spread)) * float(xp.linalg.vector_norm(scaled)) / math.sqrt(count)
+        return deviation * math.sqrt(freedom / count) / norm
 
     def _is_narrow_enough(self, state: EvidenceFitState) -> bool:
         least = 4 * epsilon(state.residual) * float(namespace(state.U).max(state.point.values))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import full_precision, namespace
+from robustrank.backend import full_precision, namespace, to_numpy
 from robustrank.certificate import (
     is_exact_fit,
     rank_may_be_too_high,
@@ -96,11 +96,28 @@ class _Search:
         """Add the results of one candidate for some of the problems."""
         outcomes = self._drive(candidate, [problems[number] for number in numbers])
         for number, outcome in zip(numbers, outcomes, strict=True):
-            solver, outcome = self._with_best_inliers(problems[number], candidate, outcome)
-            recovery = assemble(problems[number], solver, outcome)
-            if recovery.certified and isinstance(self.chosen, Portfolio):
-                recovery = challenged(problems[number], recovery, self._challenger)
+            problem = problems[number]
+            recovery = self._recovery(problem, candidate, outcome, outcome)
+            first = isinstance(self.chosen, Portfolio) and not attempts[number]
+            if first and _needs_larger_rows(problem, recovery):
+                (larger,) = self._drive(candidate, [problem.of_rows(_larger_rows(problem))])
+                if larger.reason not in _STOPPED_EARLY:
+                    recovery = max(
+                        recovery,
+                        self._recovery(problem, candidate, outcome, larger),
+                        key=_standing,
+                    )
             attempts[number].append(recovery)
+
+    def _recovery(
+        self, problem: Problem, candidate: Solver[Any], outcome: Outcome, started_at: Outcome
+    ) -> Recovery:
+        """The result after the final fit from where a run ended, challenged if it is certified."""
+        solver, fitted = self._with_best_inliers(problem, candidate, outcome, started_at)
+        recovery = assemble(problem, solver, fitted)
+        if recovery.certified and isinstance(self.chosen, Portfolio):
+            recovery = challenged(problem, recovery, self._challenger)
+        return recovery
 
     def _challenger(self, problem: Problem) -> Factors | None:
         """The factors that the first candidate finds for a part of the measurements."""
@@ -112,12 +129,12 @@ class _Search:
         return outcome.state.U * root, outcome.state.V * root
 
     def _with_best_inliers(
-        self, problem: Problem, solver: Solver[Any], outcome: Outcome
+        self, problem: Problem, solver: Solver[Any], outcome: Outcome, started_at: Outcome
     ) -> tuple[Solver[Any], Outcome]:
         """The outcome after the final fit, unless the outcome is exact or the run was stopped."""
         if not (isinstance(self.chosen, Portfolio) and solver.unit_rows and _can_improve(problem, outcome)):
             return solver, outcome
-        initial = point_of(outcome.state.U, outcome.state.V)
+        initial = point_of(started_at.state.U, started_at.state.V)
         best: tuple[Solver[Any], Outcome] = solver, outcome
         most = -math.inf
         for equal_noise in (False, True) if _rows_differ(problem) else (False,):
@@ -198,6 +215,18 @@ def _can_improve(problem: Problem, outcome: Outcome) -> bool:
     count = int(xp.count_nonzero(exact))
     nonzero = bool(xp.any(state.U != 0))
     return nonzero and count < required_fits(unit, unit.operator.measurements)
+
+
+def _needs_larger_rows(problem: Problem, recovery: Recovery) -> bool:
+    """Whether the measurements by small A_i may be mostly noise, which hides the others."""
+    finished = recovery.certified or recovery.status in _DECIDED or _was_stopped(recovery)
+    return not finished and _rows_differ(problem)
+
+
+def _larger_rows(problem: Problem) -> Any:
+    """The numbers of the half of the measurements that have the larger A_i."""
+    factors = to_numpy(problem.row_factors)
+    return np.sort(np.argsort(factors, kind="stable")[: -(-len(factors) // 2)])
 
 
 def _rows_differ(problem: Problem) -> bool:
