@@ -11,7 +11,7 @@ from experiments.battery.corruption import KINDS, RANDOM, Context
 from experiments.battery.noise import NOISES, NONE, QUANTIZED, add_noise
 from experiments.battery.oracle import Oracle, solve
 from experiments.battery.sensing import FAMILIES
-from robustrank.theory import degrees_of_freedom
+from robustrank.theory import degrees_of_freedom, symmetric_degrees_of_freedom
 
 Array = np.ndarray[Any, Any]
 NO_OUTLIERS = "none"
@@ -87,6 +87,8 @@ def draw(family: str, trial: int, seed: int) -> BatteryProblem:
         n2 = n1
     left, right = _factors(n1, n2, r, symmetric=chosen.symmetric, rng=rng)
     freedom = degrees_of_freedom(n1, n2, r)
+    if chosen.symmetric:
+        freedom = symmetric_degrees_of_freedom(n1, r)
     share = float(rng.uniform(0, 0.49)) if rng.random() > 0.1 else 0.0
     ratio = float(rng.uniform(0.5, 0.95) if task == TOO_FEW else rng.uniform(1.1, 4.5))
     if task == MOSTLY_OUTLIERS:

@@ -141,6 +141,6 @@ FAMILIES = {
     "scarce columns": Family(_scarce_columns, local=True, redundancy=1.5),
     "sparse": Family(_sparse, redundancy=1.3),
     "rank one": Family(_rank_one, redundancy=1.2),
-    "symmetric": Family(_symmetric, redundancy=0.7, symmetric=True),
+    "symmetric": Family(_symmetric, redundancy=1.2, symmetric=True),
     "entries": Family(_entries, local=True, redundancy=2),
 }

@@ -27,10 +27,15 @@ from robustrank.theory import half_normal_quantile
 
 # The largest noise level of a certified result, and the largest error of a prediction of a
 # measurement that was left out, relative to what a trivial prediction leaves.
-_NOISE_LIMIT = 0.15
+_NOISE_LIMIT = 0.1
 _HELD_OUT_LIMIT = 0.25
 # The largest expected error of a certified matrix, relative to its norm.
-_ERROR_LIMIT = 0.15
+_ERROR_LIMIT = 0.08
+# More than half of the measurements that were left out must be predicted, by this margin.
+_MARGIN = 0.03
+# A measurement that was left out is predicted if its error is at most this many times the largest
+# residual of an inlier.
+_PREDICTED = 1.25
 # Each statistic is about standard normal if the residuals are noise: one in two thousand is larger.
 _LARGEST_STATISTIC = 3.5
 # The evidence that certifies a noisy result. It grows with the degrees of freedom, because near the
@@ -40,7 +45,7 @@ _UNDETERMINED = "the fitted measurements do not determine every part of the matr
 _UNCHECKED = "some fitted measurements are not checked by any others"
 _MINORITY = "most of the measurements that inform a part of the matrix do not support it"
 _BY_CHANCE = "outliers could have determined a part of the matrix by chance"
-_EVIDENCE, _EVIDENCE_PER_DEGREE = 20.0, 2.0
+_EVIDENCE, _EVIDENCE_PER_DEGREE = 20.0, 2.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +161,11 @@ def _noise_examined(
     informative = spread[held_out.rows] * deviation < null
     typical_error = float(np.median(np.abs(held_out.errors[informative]))) if informative.any() else math.inf
     values = to_numpy(residual)
+    largest = float(np.max(np.abs(values / spread)[inlier]))
+    near = np.abs(held_out.errors / spread[held_out.rows]) <= _PREDICTED * largest
     certificate = replace(
         certificate,
+        held_out_share=float(np.mean(near[informative])) if informative.any() else 0.0,
         matrix_error=float(xp.min(fit.spread)) * deviation * amplification / fit.norm,
         held_out_error=typical_error / half_normal_quantile(0.5) / null,
         noise_statistics=noise_statistics((values / spread)[inlier], (y - values)[inlier]),
@@ -171,7 +179,8 @@ def _noise_objections(certificate: Certificate) -> Iterator[str]:
             f"noise of this size would cause an error of {100 * certificate.matrix_error:.0f}% of "
             "the matrix"
         )
-    if not certificate.held_out_error <= _HELD_OUT_LIMIT:
+    predictive = certificate.held_out_share > 0.5 + _MARGIN
+    if not (certificate.held_out_error <= _HELD_OUT_LIMIT and predictive):
         yield "measurements that were left out of the fit are not predicted by it"
     if not max(map(abs, certificate.noise_statistics)) <= _LARGEST_STATISTIC:
         yield "the residuals of the inliers do not look like noise"

@@ -52,6 +52,9 @@ class Certificate:
     held_out_error
         The error of predictions of measurements that were left out of the fit, relative to what
         a trivial prediction leaves; NaN if not computed.
+    held_out_share
+        The share of the measurements that were left out which are predicted about as closely as
+        inliers are fitted; NaN if not computed.
     noise_statistics
         Skewness of the residuals, skewness in the direction of the prediction, and growth with the
         prediction, each about standard normal for noise; empty if not computed.
@@ -79,6 +82,7 @@ class Certificate:
     prediction_error: float
     matrix_error: float = math.nan
     held_out_error: float = math.nan
+    held_out_share: float = math.nan
     noise_statistics: tuple[float, ...] = ()
     contested: tuple[int, ...] = ()
     unidentified: str = ""

@@ -84,7 +84,10 @@ class _Challenge:
         needed = self.problem.degrees_of_freedom + _BEYOND_CHANCE
         if len(rows) < needed:
             return None
-        factors = solve(self.problem.of_rows(rows))
+        part = self.problem.of_rows(rows)
+        if not part.scale > 0:  # dead sensors
+            return None
+        factors = solve(part)
         if factors is None or self._is_negligible(factors):
             return None
         measured = self.problem.operator.measure(*factors)

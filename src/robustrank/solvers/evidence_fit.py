@@ -17,7 +17,8 @@ from robustrank.solvers.weights import TruncatedWeights, WeightFunction
 
 _FIRST_WIDTH, _DECAY = 2.5, 0.8  # of the weights, in standard deviations of the residuals
 _BEYOND_WIDTH = 10.0  # measurements beyond this many widths have no weight
-_PATIENCE = 6  # narrower weights without more evidence
+_PATIENCE, _LONG_PATIENCE = 6, 24  # steps of narrower weights without more evidence
+_LOW_NOISE = 0.02  # relative to what a trivial prediction leaves
 _RESELECTIONS = 4  # steps of the final fit that choose the inliers again
 _SMALL_STEP = 0.1  # of the error that noise causes
 _ACCURACY = 1e-3  # of each linear solve
@@ -42,6 +43,7 @@ class EvidenceFitState(State):
     width: float  # of the weights
     cutoff: float  # of |residual| / spread
     evidence: float
+    level: float  # of the noise, relative to what a trivial prediction leaves
     best: Best
     fitting_since: int | None  # the iteration at which the final fit began
     iteration: int
@@ -77,7 +79,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
     rounding: ClassVar[float] = 64.0
     initial: Point
     equal_noise: bool = False
-    max_iterations: int = 40
+    max_iterations: int = 80
     tolerance: float = 1e-6
     name: str = "evidence fit"
 
@@ -141,7 +143,10 @@ class EvidenceFit(Solver[EvidenceFitState]):
 
     def _is_narrow_enough(self, state: EvidenceFitState) -> bool:
         least = 4 * epsilon(state.residual) * float(namespace(state.U).max(state.point.values))
-        stalled = state.iteration - state.best.iteration >= _PATIENCE
+        # At a low level of noise, a better explanation is unlikely.
+        likely = state.level > _LOW_NOISE
+        patience = _LONG_PATIENCE if likely else _PATIENCE
+        stalled = state.iteration - state.best.iteration >= patience
         return stalled or not state.width > least
 
     def _with_inliers(self, problem: Problem, state: EvidenceFitState) -> EvidenceFitState:
@@ -188,6 +193,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
             width=width,
             cutoff=float(inliers.cutoff),
             evidence=evidence,
+            level=float(inliers.deviation / problem.trivial_deviation),
             best=best,
             fitting_since=None if before is None else before.fitting_since,
             iteration=iteration,

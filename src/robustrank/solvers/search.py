@@ -18,8 +18,9 @@ from robustrank.certificate import (
     required_fits,
 )
 from robustrank.linalg import Factors, point_of, sample_quantile
+from robustrank.metrics import normalized_error
 from robustrank.problem import Problem
-from robustrank.result import Recovery, Status, StopReason
+from robustrank.result import Alternative, Recovery, Status, StopReason
 from robustrank.solvers.assembly import assemble, summarize
 from robustrank.solvers.base import Solver
 from robustrank.solvers.challengers import challenged
@@ -31,7 +32,14 @@ from robustrank.solvers.rank_estimate import RankEstimator
 
 _SIMILAR = 1.5
 # No other candidate would find more.
-_DECIDED = {Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
+_DECIDED = {Status.RECOVERED, Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
+# Noise at a higher level may hide a better explanation: so many candidates are tried, and the best
+# result is used.
+_CONVINCING_NOISE = 0.02
+_CANDIDATES_FOR_NOISE = 3
+# Two results contradict each other if they differ by this many times their expected errors, unless
+# the errors of their predictions differ by this factor.
+_DIFFERENT, _COMPARABLE_ERROR = 5.0, 3.0
 _STOPPED_EARLY = {StopReason.TIME_LIMIT, StopReason.CALLBACK, StopReason.INTERRUPTED}
 
 Results = list[list[Recovery]]  # for each problem, the results of the candidates so far
@@ -69,8 +77,9 @@ class _Search:
             self._try(candidate, problems, attempts, unsolved)
             lower = [k for k in unsolved if _only_lower_rank_helps(problems[k], attempts[k][-1])]
             unsolved = [k for k in unsolved if k not in lower and not _is_over(attempts[k])]
-            if estimator is not None and not _is_interrupted(attempts) and unsolved + lower:
-                self._try_lower_rank(estimator, problems, attempts, unsolved + lower)
+            uncertified = [k for k in unsolved if not attempts[k][-1].certified]
+            if estimator is not None and not _is_interrupted(attempts) and uncertified + lower:
+                self._try_lower_rank(estimator, problems, attempts, uncertified + lower)
                 unsolved = [k for k in unsolved if not _is_over(attempts[k])]
             estimator = None  # once, after the first candidate
             if _is_interrupted(attempts):
@@ -238,8 +247,11 @@ def _rows_differ(problem: Problem) -> bool:
 
 def _is_over(tried: list[Recovery]) -> bool:
     """Whether no other candidate is needed: a result is certified, or the run was stopped."""
-    decided = (attempt.certified or attempt.status in _DECIDED for attempt in tried)
-    return _was_stopped(tried[-1]) or any(decided)
+    if _was_stopped(tried[-1]) or any(attempt.status in _DECIDED for attempt in tried):
+        return True
+    settled = [attempt for attempt in tried if attempt.status is Status.SETTLED]
+    convincing = any(attempt.certificate.noise <= _CONVINCING_NOISE for attempt in settled)
+    return convincing or (bool(settled) and len(tried) >= _CANDIDATES_FOR_NOISE)
 
 
 def _was_stopped(recovery: Recovery) -> bool:
@@ -273,10 +285,31 @@ def _best(attempts: list[Recovery]) -> Recovery:
     last = attempts[-1]
     if last.status is Status.STOPPED:
         return last
-    best = max(attempts, key=_standing)
+    best = _ambiguous_if_contradicted(max(attempts, key=_standing), attempts)
     if last.status is Status.TIME_LIMIT and best.certified:
         return best  # time ran out while looking for a better one
     return replace(best, status=last.status) if _was_stopped(last) else best
+
+
+def _ambiguous_if_contradicted(best: Recovery, attempts: list[Recovery]) -> Recovery:
+    """The best result; AMBIGUOUS if another settled one differs and predicts about as well."""
+    if best.status is not Status.SETTLED:
+        return best
+    for other in attempts:
+        if other.status is Status.SETTLED and other is not best and _contradicts(other, best):
+            count = other.certificate.inliers
+            second = Alternative(other.left, other.right, count, "the whole matrix")
+            return replace(best, status=Status.AMBIGUOUS, alternative=second)
+    return best
+
+
+def _contradicts(other: Recovery, best: Recovery) -> bool:
+    """Whether two noisy results differ by more than their noise, and predict about as well."""
+    one, two = best.certificate, other.certificate
+    if two.prediction_error > _COMPARABLE_ERROR * one.prediction_error:
+        return False
+    difference = normalized_error((other.left, other.right), (best.left, best.right))
+    return difference > _DIFFERENT * (one.matrix_error + two.matrix_error)
 
 
 def _standing(recovery: Recovery) -> tuple[float, ...]:
