@@ -137,7 +137,7 @@ def _by_leverage(context: Context) -> Corrupted:
 
 
 def _largest_flipped(context: Context) -> Corrupted:
-    order = np.argsort(-np.abs(context.clean), kind="stable")
+    order = np.argsort(-np.abs(context.clean / context.sizes), kind="stable")
     rows = order[: round(context.share * len(order))]
     return rows, -context.clean[rows]
 

@@ -87,6 +87,17 @@ class Problem:
         return self.scale / half_normal_quantile(0.5)
 
     @cached_property
+    def resolution(self) -> float:
+        """The size of what a typical measurement says about M: the unit of exact fits.
+
+        It is ``scale``, or less if most of y has the same sign and a trivial prediction explains
+        it; computing that takes passes over the data, and is not necessary otherwise.
+        """
+        if abs(float(lower_median(self.y))) < self.scale / 2:
+            return float(self.scale)
+        return min(float(self.scale), float(self.trivial_deviation) * half_normal_quantile(0.5))
+
+    @cached_property
     def trivial_deviation(self) -> Array:
         """The standard deviation of y about the best prediction that takes no knowledge of M.
 

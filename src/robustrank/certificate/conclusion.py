@@ -19,7 +19,7 @@ from robustrank.certificate.determination import (
 from robustrank.certificate.held_out import predict_held_out
 from robustrank.certificate.identification import unidentified_part
 from robustrank.certificate.parts import Labels, Parts
-from robustrank.certificate.noise import NoiseFit, noise_statistics
+from robustrank.certificate.noise import LARGEST_STATISTICS, NoiseFit, noise_statistics
 from robustrank.linalg import TangentMap, frobenius_norm, lower_median, weighted
 from robustrank.problem import Problem
 from robustrank.result import Certificate, Status, StopReason
@@ -27,17 +27,15 @@ from robustrank.theory import half_normal_quantile
 
 # The largest noise level of a certified result, and the largest error of a prediction of a
 # measurement that was left out, relative to what a trivial prediction leaves.
-_NOISE_LIMIT = 0.1
+_NOISE_LIMIT = 0.05
 _HELD_OUT_LIMIT = 0.25
 # The largest expected error of a certified matrix, relative to its norm.
 _ERROR_LIMIT = 0.08
-# More than half of the measurements that were left out must be predicted, by this margin.
-_MARGIN = 0.03
+# More than half of the measurements must be inliers, by this margin.
+_MARGIN = 0.01
 # A measurement that was left out is predicted if its error is at most this many times the largest
 # residual of an inlier.
 _PREDICTED = 1.25
-# Each statistic is about standard normal if the residuals are noise: one in two thousand is larger.
-_LARGEST_STATISTIC = 3.5
 # The evidence that certifies a noisy result. It grows with the degrees of freedom, because near the
 # information limit a wrong matrix that rejects the measurements it does not fit has small residuals
 # too.
@@ -98,7 +96,7 @@ def conclude(reason: StopReason, certificate: Certificate) -> Status:
     consistent = (
         certificate.noise <= _NOISE_LIMIT
         and certificate.evidence >= certificate.required_evidence
-        and 2 * certificate.inliers > certificate.independent
+        and certificate.inliers > (0.5 + _MARGIN) * certificate.independent
         and not certificate.objections
     )
     return Status.SETTLED if consistent else reason.status
@@ -168,7 +166,7 @@ def _noise_examined(
         held_out_share=float(np.mean(near[informative])) if informative.any() else 0.0,
         matrix_error=float(xp.min(fit.spread)) * deviation * amplification / fit.norm,
         held_out_error=typical_error / half_normal_quantile(0.5) / null,
-        noise_statistics=noise_statistics((values / spread)[inlier], (y - values)[inlier]),
+        noise_statistics=noise_statistics(values / spread, y - values, inlier),
     )
     return replace(certificate, objections=tuple(_noise_objections(certificate)))
 
@@ -179,10 +177,11 @@ def _noise_objections(certificate: Certificate) -> Iterator[str]:
             f"noise of this size would cause an error of {100 * certificate.matrix_error:.0f}% of "
             "the matrix"
         )
-    predictive = certificate.held_out_share > 0.5 + _MARGIN
+    predictive = certificate.held_out_share > 0.5
     if not (certificate.held_out_error <= _HELD_OUT_LIMIT and predictive):
         yield "measurements that were left out of the fit are not predicted by it"
-    if not max(map(abs, certificate.noise_statistics)) <= _LARGEST_STATISTIC:
+    statistics = zip(certificate.noise_statistics, LARGEST_STATISTICS, strict=True)
+    if not all(abs(value) <= largest for value, largest in statistics):
         yield "the residuals of the inliers do not look like noise"
 
 

@@ -23,7 +23,7 @@ def exact_tolerance(problem: Problem) -> float:
 
 def is_exact_fit(problem: Problem, residual: Array) -> Array:
     """Which measurements are fitted within the tolerance, boolean of shape (m,)."""
-    return namespace(residual).abs(residual) <= exact_tolerance(problem) * problem.scale
+    return namespace(residual).abs(residual) <= exact_tolerance(problem) * problem.resolution
 
 
 def required_fits(problem: Problem, measurements: int) -> int:

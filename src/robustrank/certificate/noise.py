@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,22 +49,37 @@ class NoiseFit:
         return self.level * math.sqrt(self.inliers / beyond) if beyond > 0 else math.inf
 
 
-def noise_statistics(residual: Values, predicted: Values) -> tuple[float, float, float]:
-    """Three numbers that are about standard normal if the residuals are noise.
+class NoiseStatistics(NamedTuple):
+    """Traces of outliers among the inliers; the first three are about standard normal for noise."""
 
-    They find the traces of outliers among the inliers: offsets make residuals skewed; wrong gains,
-    zeros and clipped values make large residuals have the sign of the prediction, or the opposite
-    one; and wrong gains make residuals grow with the prediction.
-    """
+    skewness: float  # offsets
+    slant: float  # the sign of large residuals is that of the prediction, or the opposite one
+    growth: float  # of |residual| with |prediction|: wrong gains
+    kurtosis: float  # 3 for normal noise
+    near: float  # measurements rejected within twice the cutoff, relative to the inliers
+
+
+# Of the first three, one in two thousand is larger. Noise with the heavy tails of Student's t with
+# three degrees of freedom, cut off as inliers are, has a kurtosis below 6.
+LARGEST_STATISTICS = NoiseStatistics(3.5, 3.5, 3.5, 6.0, 0.03)
+
+
+def noise_statistics(residual: Values, predicted: Values, inlier: Values) -> NoiseStatistics:
+    """How much the residuals differ from noise; ``inlier`` is boolean."""
+    magnitudes, cutoff = np.abs(residual), float(np.max(np.abs(residual)[inlier]))
+    near = np.count_nonzero((magnitudes > cutoff) & (magnitudes <= 2 * cutoff))
+    residual, predicted = residual[inlier], predicted[inlier]
     cubes = residual**3
     spread = math.sqrt(float(np.sum(cubes**2)))
     if len(residual) < 3 or spread == 0:
-        return 0.0, 0.0, 0.0
+        return NoiseStatistics(0.0, 0.0, 0.0, 0.0, 0.0)
     growth = np.corrcoef(_ranks(np.abs(residual)), _ranks(np.abs(predicted)))[0, 1]
-    return (
-        float(np.sum(cubes)) / spread,
-        float(np.sum(cubes * np.sign(predicted))) / spread,
-        float(growth) * math.sqrt(len(residual)),
+    return NoiseStatistics(
+        skewness=float(np.sum(cubes)) / spread,
+        slant=float(np.sum(cubes * np.sign(predicted))) / spread,
+        growth=float(growth) * math.sqrt(len(residual)),
+        kurtosis=float(np.mean(residual**4) / np.mean(residual**2) ** 2),
+        near=near / len(residual),
     )
 
 

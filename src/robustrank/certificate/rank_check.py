@@ -12,7 +12,6 @@ from robustrank.result import Recovery
 # Surplus columns, fitted to noise, have singular values up to twice the edge of the noise.
 _CLEAR_OF_NOISE = 3.0
 _ABOVE_NOISE = 1.3
-_POWER = 0.8
 
 
 def rank_may_be_too_high(problem: Problem, recovery: Recovery) -> bool:
@@ -28,8 +27,7 @@ def rank_may_be_too_high(problem: Problem, recovery: Recovery) -> bool:
 def rank_may_be_too_low(problem: Problem, recovery: Recovery) -> bool:
     """Whether the residuals of the inliers may be more than noise.
 
-    They may if their back-projection has a singular value above the edge of the noise, or if even
-    a singular value that accounted for all of them would not stand out.
+    They may if their back-projection has a singular value above the edge of the noise.
     """
     problem = problem.with_unit_rows
     residual = recovery.residual * problem.row_factors
@@ -40,9 +38,7 @@ def rank_may_be_too_low(problem: Problem, recovery: Recovery) -> bool:
     _, values, _ = normalized.operator.leading_svd(kept / count, 1, as_generator(0))
     deviation = float(frobenius_norm(kept)) / math.sqrt(count)
     gain = float(normalized.operator.gain)
-    edge = _ABOVE_NOISE * _edge_of_noise(normalized, deviation, count)
-    stands_out = edge < _POWER * deviation / gain
-    return not (stands_out and float(values[0]) / gain**2 <= edge)
+    return float(values[0]) / gain**2 > _ABOVE_NOISE * _edge_of_noise(normalized, deviation, count)
 
 
 def _edge_of_noise(problem: Problem, deviation: float, count: int) -> float:

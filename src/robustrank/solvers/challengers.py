@@ -64,7 +64,7 @@ class _Challenge:
         """The challenge to a result of a problem with unit rows."""
         point = point_of(recovery.left, recovery.right)
         tangent = problem.operator.tangent(point.left, point.right)
-        tolerance = exact_tolerance(problem) * problem.scale
+        tolerance = exact_tolerance(problem) * problem.resolution
         if recovery.status is not Status.RECOVERED:
             tolerance = max(tolerance, _WITHIN_NOISE * recovery.certificate.sigma)
         return cls(

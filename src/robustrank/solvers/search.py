@@ -202,6 +202,8 @@ class _Search:
             rank = estimator.rank(problems[number].with_unit_rows, outcome)
             if rank is not None and rank < problems[number].rank:
                 lower[number] = rank
+            elif _only_lower_rank_helps(problems[number], attempts[number][-1]):
+                lower[number] = problems[number].rank - 1
         interrupted = any(outcome.reason is StopReason.INTERRUPTED for outcome in outcomes)
         return {} if interrupted else lower
 
