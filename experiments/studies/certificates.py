@@ -13,10 +13,12 @@ from experiments.problems import only_inliers
 from robustrank.api import recover
 from robustrank.metrics import evaluate
 from robustrank.result import Status
-from robustrank.simulate import OUTLIER_MODELS, Planted, plant
+from robustrank.simulate import Planted, plant
 from robustrank.theory import degrees_of_freedom
 
 FIRST_SEED = 70_000
+# Every trial draws one of these; another model would change the problems of all trials.
+_MODELS = ("huge", "scale", "impostor", "constant", "flip", "cauchy", "one-sided")
 POSSIBLE, TOO_FEW, NOISE_ONLY = "possible", "too few", "noise only"
 _KINDS = (POSSIBLE, TOO_FEW, POSSIBLE, NOISE_ONLY)  # in turn
 
@@ -67,7 +69,7 @@ class RandomProblems:
             rank,
             max(int(inliers / (1 - outliers)), 5),
             outliers=outliers if corrupted else 0.0,
-            outlier_model=str(rng.choice(list(OUTLIER_MODELS))),
+            outlier_model=str(rng.choice(_MODELS)),
             noise=float(rng.choice([0.0, 0.0, 0.01, 0.05])),
             rng=rng,
         )
