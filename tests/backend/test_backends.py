@@ -17,6 +17,7 @@ from robustrank.certificate import determines_the_matrix
 from robustrank.metrics import evaluate
 from robustrank.operators import as_operator
 from robustrank.simulate import Planted, plant
+from robustrank.solvers.candidates import FAULTS
 from robustrank.solvers.weights import SoftWeights, TruncatedWeights, UniformWeights, WeightFunction
 
 SOLVERS: dict[str, Any] = {
@@ -57,6 +58,13 @@ def test_solver_gives_the_same_answer_as_with_numpy(
 def test_hard_outliers_are_detected_with_every_library(xp: Any, dtype: str) -> None:
     planted = plant(20, 15, 2, 400, outliers=0.3, outlier_model="flip", rng=3)
     result = rr.recover(*cast(xp, planted, dtype), 2, solver="message-passing")
+    assert result.status is rr.Status.RECOVERED
+    assert evaluate(result, planted).error < ERROR[dtype]
+
+
+def test_faults_of_sensors_are_learned_with_every_library(xp: Any, dtype: str) -> None:
+    planted = plant(20, 15, 1, 160, outliers=0.3, outlier_model="gain:1.2", rng=3)
+    result = rr.recover(*cast(xp, planted, dtype), 1, solver=FAULTS)
     assert result.status is rr.Status.RECOVERED
     assert evaluate(result, planted).error < ERROR[dtype]
 

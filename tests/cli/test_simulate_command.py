@@ -30,7 +30,8 @@ def test_sensing_data_in_a_separate_file(tmp_path: Path) -> None:
         (["x.npz", "--sensing", "A.npz"], "A.npz must end in .npy"),
         (["x.npz", "--rank", "99"], "rank=99"),
         (["x.npz", "--outliers", "2"], "fraction"),
-        (["x.npz", "--model", "odd"], "not one of 'huge'"),
+        (["x.npz", "--model", "odd"], "'odd' is not known; expected one of huge, scale"),
+        (["x.npz", "--model", "gain:much"], "expected a number after the colon"),
         (["no/x.npz"], "does not exist"),
     ],
 )

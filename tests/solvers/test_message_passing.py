@@ -14,6 +14,7 @@ from robustrank.problem import Problem
 from robustrank.result import StopReason
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import MessagePassing, MessagePassingState, drive
+from robustrank.solvers.candidates import FAULTS as FAULTS_CANDIDATE
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,31 @@ def test_recovers_with_every_outlier_model(model: str, share: float) -> None:
     result = rr.recover(planted.A, planted.y, 2, solver="message-passing")
     assert result.status is rr.Status.RECOVERED
     assert evaluate(result, planted).error < 1e-9
+
+
+FAULTS = ["offset:0.01", "offset:-0.3", "offset:1", "gain:1.2", "gain:2", "gain:0.5", "dead"]
+
+
+@pytest.mark.parametrize("model", FAULTS)
+def test_learns_the_faults_that_sensors_share(model: str) -> None:
+    """With 30 % outliers in 2 d measurements, fewer than the plain mixture needs."""
+    planted = plant(60, 50, 2, 440, outliers=0.3, outlier_model=model, rng=12)
+    result = rr.recover(planted.A, planted.y, 2, solver=FAULTS_CANDIDATE)
+    assert evaluate(result, planted).error < 1e-9
+
+
+def test_faulty_sensors_in_a_batch() -> None:
+    """Each problem has its own offsets, gains and rescaling of the matrix."""
+    planted = [
+        plant(30, 24, 1, 300, outliers=0.3, outlier_model=model, rng=3)
+        for model in ("gain:1.2", "offset:0.3", "dead")
+    ]
+    data = [(one.A, one.y) for one in planted]
+    results = rr.recover_many(data, 1, solver=FAULTS_CANDIDATE)
+    for one, together in zip(planted, results, strict=True):
+        alone = rr.recover(one.A, one.y, 1, solver=FAULTS_CANDIDATE)
+        assert evaluate(together, one).error < 1e-9
+        assert together.iterations >= alone.iterations
 
 
 def test_alone_it_stops_at_a_rough_estimate(flipped: Planted) -> None:

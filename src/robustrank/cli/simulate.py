@@ -11,9 +11,22 @@ import numpy as np
 from robustrank.cli.data import MatrixShape
 from robustrank.cli.progress import meter
 from robustrank.files import atomic_path, atomic_writer, check_writable
-from robustrank.simulate import OUTLIER_MODELS, Planted, plant
+from robustrank.simulate import OUTLIER_MODELS, Planted, find_outlier_model, plant
 
 _MODELS = "\n".join(f"  {name:<10} {model.description}" for name, model in OUTLIER_MODELS.items())
+
+
+class OutlierModelName(click.ParamType[str]):
+    """``huge`` or ``offset:0.1`` on the command line."""
+
+    name = "NAME[:STRENGTH]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            find_outlier_model(value)
+        except ValueError as error:
+            self.fail(str(error).removeprefix("outlier_model="))
+        return str(value)
 
 
 @click.command(epilog=f"\b\nOutlier models:\n{_MODELS}")
@@ -35,7 +48,7 @@ _MODELS = "\n".join(f"  {name:<10} {model.description}" for name, model in OUTLI
 @click.option("--outliers", type=float, default=0.05, show_default=True, help="Outlier fraction.")
 @click.option(
     "--model",
-    type=click.Choice(list(OUTLIER_MODELS)),
+    type=OutlierModelName(),
     default="huge",
     show_default=True,
     help="Distribution of the outliers; see below.",

@@ -18,7 +18,7 @@ from robustrank.backend import (
     standard_normal,
     to_numpy,
 )
-from robustrank.simulate.outliers import OUTLIER_MODELS, OutlierContext
+from robustrank.simulate.outliers import OutlierContext, find_outlier_model
 from robustrank.simulate.streams import Purpose, seed_from, sensing_rows, stream
 
 Matrix = np.ndarray[Any, Any]
@@ -78,7 +78,8 @@ def plant(
     outliers
         The outlier fraction: exactly ``round(outliers * measurements)`` measurements are replaced.
     outlier_model
-        How they are replaced: a name in ``OUTLIER_MODELS``.
+        How they are replaced: a name in ``OUTLIER_MODELS``. The strength of an offset or a gain
+        follows a colon: ``"offset:0.1"`` adds 0.1‖M‖, ``"gain:2"`` doubles.
     noise
         Adds uniform noise between ±noise·σ_r(M) to every measurement, clean or corrupted.
     spectrum, condition_number
@@ -108,7 +109,8 @@ def plant(
             f'device={device!r} is not supported for NumPy arrays; pass library="torch" with it'
         )
     precision = _precision(dtype)
-    _check(n1, n2, rank, measurements, outliers, outlier_model, noise)
+    _check(n1, n2, rank, measurements, outliers, noise)
+    model, strength = find_outlier_model(outlier_model)
     seed = seed_from(rng)
     left, right = _factors(n1, n2, rank, _spectrum(rank, spectrum, condition_number), seed)
     target = left @ right.T
@@ -125,14 +127,20 @@ def plant(
         if progress is not None:
             progress(1.0)
 
-    corrupted = np.zeros(measurements, bool)
-    count = round(outliers * measurements)
-    corrupted[stream(seed, Purpose.SUPPORT).choice(measurements, count, replace=False)] = True
+    median = float(np.median(np.abs(clean)))
+    eligible = np.abs(clean) > median if model.beyond_median else np.ones(measurements, bool)
+    corrupted = _support(eligible, round(outliers * measurements), seed)
     context = OutlierContext(
-        clean[corrupted], impostor[corrupted], norm, stream(seed, Purpose.OUTLIERS)
+        clean=clean[corrupted],
+        previous=_last_before(clean, corrupted),
+        impostor=impostor[corrupted],
+        norm=norm,
+        median=median,
+        strength=strength,
+        rng=stream(seed, Purpose.OUTLIERS),
     )
     y = clean.copy()
-    y[corrupted] = OUTLIER_MODELS[outlier_model].corrupt(context)
+    y[corrupted] = model.corrupt(context)
     if noise:
         smallest = float(np.linalg.svd(target, compute_uv=False)[rank - 1])
         y += noise * smallest * stream(seed, Purpose.NOISE).uniform(-1, 1, measurements)
@@ -140,9 +148,7 @@ def plant(
     return Planted(A, y, left, right, corrupted, seed)
 
 
-def _check(
-    n1: int, n2: int, rank: int, measurements: int, outliers: float, model: str, noise: float
-) -> None:
+def _check(n1: int, n2: int, rank: int, measurements: int, outliers: float, noise: float) -> None:
     if min(n1, n2) < 1:
         raise ValueError(f"the matrix would be {n1} × {n2}; expected at least 1 × 1")
     check_count(rank=rank, measurements=measurements)
@@ -152,9 +158,27 @@ def _check(
         raise ValueError(f"outliers={outliers}; expected a fraction, 0 ≤ outliers < 1")
     if noise != 0:  # in units of σ_r(M)
         check_positive(noise=noise)
-    if model not in OUTLIER_MODELS:
-        known = ", ".join(OUTLIER_MODELS)
-        raise ValueError(f"outlier_model={model!r} is not known; expected one of {known}")
+
+
+def _support(eligible: Matrix, count: int, seed: int) -> Matrix:
+    """Which measurements are corrupted: ``count`` of the eligible ones, boolean."""
+    places = np.flatnonzero(eligible)
+    if count > len(places):
+        raise ValueError(
+            f"{count} of {len(eligible)} measurements would be outliers, and this outlier model "
+            f"can change only {len(places)}; expected a smaller fraction of outliers"
+        )
+    corrupted = np.zeros(len(eligible), bool)
+    chosen = stream(seed, Purpose.SUPPORT).choice(len(places), count, replace=False)
+    corrupted[places[chosen]] = True
+    return corrupted
+
+
+def _last_before(clean: Matrix, corrupted: Matrix) -> Matrix:
+    """The last uncorrupted measurement before each corrupted one; before the first, the last."""
+    places = np.flatnonzero(~corrupted)
+    before = np.searchsorted(places, np.flatnonzero(corrupted)) - 1
+    return clean[places[before]]
 
 
 def _precision(dtype: Any) -> str:

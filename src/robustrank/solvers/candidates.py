@@ -18,6 +18,11 @@ SOFT = GaussNewton(settling=Settling(start_after=0), max_iterations=25)
 # For few measurements, or outliers that resemble measurements, if the sensing entries are nearly
 # independent.
 MESSAGES = message_passing_then_gauss_newton()
+# For sensors with the same fault: message passing learns their offset or gain and uses what they
+# measure. It goes on to a small error, because a small offset shows only then.
+FAULTS = TwoStage(
+    MessagePassing(target_error=1e-3, faults=True), GaussNewton(), name="message passing, faults"
+)
 # For many outliers larger than the measurements, whatever the sensing data: narrow weights at once.
 STRICT = GaussNewton(
     alpha_y=3.0,

@@ -1,4 +1,4 @@
-"""A mixture model of measurements: inliers, inliers with the wrong sign, and outliers."""
+"""A mixture model of measurements: inliers, faulty sensors and unrelated outliers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import math
 from dataclasses import dataclass, replace
 
 from robustrank.backend import Array, like, namespace
+from robustrank.solvers.message_passing.outlier_density import (
+    components_between_quantiles,
+    components_on_axis,
+    within_axis,
+)
+from robustrank.solvers.message_passing.relations import Relations
 from robustrank.theory import half_normal_quantile
 
-# The distribution of the outliers is unknown. It is modeled by narrow normal components on both
-# sides of zero, evenly spaced on a logarithmic axis up to thousands of typical measurements.
-_COMPONENTS = 40
-_STEP = 0.5
-_OUTLIERS, _FLIPPED = 0.25, 0.05  # prior shares
+_OUTLIERS, _FLIPPED, _FAULTY = 0.25, 0.05, 0.03  # prior shares; the last of each learned relation
 _LEAST_INLIERS = 0.5  # with fewer, outliers would be taken for inliers
 
 
@@ -22,89 +24,109 @@ class Posterior:
 
     inlier: Array  # (m,) the probability that a measurement is an inlier
     correction: Array  # (m,) the expected difference between the true value and the prediction
-    precision: Array  # the mean derivative of the correction: 1 if all are certainly inliers
+    precision: Array  # the mean derivative of the correction: 1 if all true values are certain
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """A mixture whose shares and prediction error are estimated as the iteration proceeds.
+    """A mixture whose parameters are estimated as the iteration proceeds.
 
-    A measurement equals its prediction plus a normal error (inlier), the negative of that (flipped
-    sign), or is unrelated to it (outlier). All arrays may have a leading axis of problems.
+    A true value is its prediction plus a normal error. A measurement equals the true value (inlier)
+    or its negative, equals it up to an offset or a gain that other measurements share, or is
+    unrelated to it (outlier). All arrays may have a leading axis of problems.
     """
 
     y: Array  # finite
     typical: Array  # the standard deviation of an inlier
+    relations: Relations  # between measurements and true values; the first is that of inliers
+    shares: Array  # (relations,)
     outlier_density: Array  # (m, components) the density of each component at each measurement
-    shares: Array  # of inliers, flipped ones, and every outlier component
+    outlier_shares: Array  # (components,)
     error: Array  # the standard deviation of the prediction errors
 
     @classmethod
-    def initial(cls, y: Array, scale: Array | float) -> Mixture:
-        """The prior mixture for measurements with the given median magnitude."""
+    def initial(cls, y: Array, scale: Array | float, *, faults: bool = False) -> Mixture:
+        """The prior mixture for measurements with the given median magnitude.
+
+        ``faults``: learn the offsets, gains and constant values that faulty sensors share.
+        """
         xp = namespace(y)
         typical = xp.asarray(scale / half_normal_quantile(0.5), **like(y))
-        spread = [math.sinh(_STEP * k) for k in range(-_COMPONENTS // 2, _COMPONENTS // 2 + 1)]
-        edges = typical[..., None] * xp.asarray(spread, **like(y))
-        # Measurements beyond all components, infinite ones included, belong to the outermost.
-        y = xp.clip(y, min=edges[..., :1], max=edges[..., -1:])
-        low, high = edges[..., None, :-1], edges[..., None, 1:]
-        outliers = [_OUTLIERS / _COMPONENTS] * _COMPONENTS
-        shares = [1 - _OUTLIERS - _FLIPPED, _FLIPPED, *outliers]
+        one = xp.ones_like(typical)[..., None]
+        y = within_axis(y, typical)
+        relations = Relations.initial(typical, learned=faults)
+        related = [_FLIPPED, *[_FAULTY] * (relations.count - 2)]
+        density = components_on_axis(y, typical)
+        if faults:
+            density = xp.concat([density, components_between_quantiles(y, typical)], axis=-1)
+        components = density.shape[-1]
         return cls(
             y=y,
             typical=typical,
-            outlier_density=_normal(y[..., None] - (low + high) / 2, (high - low) / 2),
-            shares=xp.ones_like(typical)[..., None] * xp.asarray(shares, **like(y)),
+            relations=relations,
+            shares=one * xp.asarray([1 - _OUTLIERS - sum(related), *related], **like(y)),
+            outlier_density=density,
+            outlier_shares=one * xp.full(components, _OUTLIERS / components, **like(y)),
             error=typical,
         )
 
     def updated(self, predicted: Array) -> Mixture:
-        """Shares and prediction error after one step of expectation–maximization."""
+        """The parameters after one step of expectation–maximization."""
         xp = namespace(predicted)
-        parts = self._responsibilities(predicted)
-        shares = xp.mean(parts, axis=-2)
-        inliers = xp.clip(shares[..., :1], min=_LEAST_INLIERS)
         tiny = float(xp.finfo(predicted.dtype).smallest_normal)
-        others = shares[..., 1:] * (1 - inliers) / (1 - shares[..., :1] + tiny)
-        ahead, flipped = self._errors(predicted)
-        squares = parts[..., 0] * ahead**2 + parts[..., 1] * flipped**2
-        count = xp.sum(parts[..., :2], axis=(-2, -1)) + tiny
-        error = xp.sqrt(xp.sum(squares, axis=-1) / count)
+        parts, total = self._parts(predicted)
+        shares = xp.mean(parts, axis=-2)
+        inverse = xp.matrix_transpose(self.outlier_density) @ (1 / total)[..., None]
+        outlier_shares = self.outlier_shares * inverse[..., 0] / predicted.shape[-1]
+        inliers = xp.clip(shares[..., :1], min=_LEAST_INLIERS)
+        others = (1 - inliers) / (1 - shares[..., :1] + tiny)
+        squares = parts * self.relations.errors(self.y, predicted) ** 2
+        count = xp.sum(parts, axis=(-2, -1)) + tiny
+        error = xp.sqrt(xp.sum(squares, axis=(-2, -1)) / count)
         least = self.typical * math.sqrt(float(xp.finfo(predicted.dtype).eps))
-        shares = xp.concat([inliers, others], axis=-1)
-        return replace(self, shares=shares, error=xp.maximum(error, least))
+        return replace(
+            self,
+            relations=self.relations.learned(self.y, predicted, parts, self.error),
+            shares=xp.concat([inliers, shares[..., 1:] * others], axis=-1),
+            outlier_shares=outlier_shares * others,
+            error=xp.maximum(error, least),
+        )
+
+    def rescaled(self, predicted: Array) -> tuple[Mixture, Array]:
+        """The mixture and the gain of the matrix such that no other gain fits a majority."""
+        xp, relations = namespace(predicted), self.relations
+        if relations.are_fixed:
+            return self, xp.ones_like(self.error)
+        related = xp.sum(self._parts(predicted)[0], axis=-1)
+        chosen = relations.majority(self.y, predicted, self.error, related)
+        relations, gain = relations.exchanged(chosen)
+        exchanged = xp.sum(chosen * (self.shares - self.shares[..., :1]), axis=-1)[..., None]
+        first = xp.concat([xp.ones_like(exchanged), xp.zeros_like(chosen[..., 1:])], axis=-1)
+        shares = self.shares + exchanged * (first - chosen)
+        error = self.error * gain
+        return replace(self, relations=relations, shares=shares, error=error), gain
 
     def posterior(self, predicted: Array) -> Posterior:
         """The posterior, given these predictions."""
         xp = namespace(predicted)
-        parts = self._responsibilities(predicted)
-        inlier, sign_flipped = parts[..., 0], parts[..., 1]
-        ahead, flipped = self._errors(predicted)
-        correction = inlier * ahead + sign_flipped * flipped
-        spread = inlier * ahead**2 + sign_flipped * flipped**2 - correction**2
+        parts, _ = self._parts(predicted)
+        errors = self.relations.errors(self.y, predicted)
+        correction = xp.sum(parts * errors, axis=-1)
+        spread = xp.sum(parts * errors**2, axis=-1) - correction**2
         prior = self.error[..., None] ** 2
-        variance = spread + (1 - inlier - sign_flipped) * prior  # of the true value
+        variance = spread + (1 - xp.sum(parts, axis=-1)) * prior  # of the true value
         return Posterior(
-            inlier=inlier,
+            inlier=parts[..., 0],
             correction=correction,
             precision=xp.mean(1 - variance / prior, axis=-1),
         )
 
-    def _responsibilities(self, predicted: Array) -> Array:
-        """The probability of each component for each measurement, (m, 2 + components)."""
+    def _parts(self, predicted: Array) -> tuple[Array, Array]:
+        """The probability of each relation, (m, relations), and the density of y."""
         xp = namespace(predicted)
-        close = _normal(xp.stack(self._errors(predicted), axis=-1), self.error[..., None, None])
-        joint = self.shares[..., None, :] * xp.concat([close, self.outlier_density], axis=-1)
+        density = self.relations.density(self.y, predicted, self.error)
+        joint = self.shares[..., None, :] * density
+        outlying = (self.outlier_density @ self.outlier_shares[..., None])[..., 0]
         tiny = float(xp.finfo(joint.dtype).smallest_normal)
-        return joint / (xp.sum(joint, axis=-1, keepdims=True) + tiny)
-
-    def _errors(self, predicted: Array) -> tuple[Array, Array]:
-        """The prediction errors if the measurement is an inlier, and if its sign is flipped."""
-        return self.y - predicted, -self.y - predicted
-
-
-def _normal(values: Array, deviation: Array) -> Array:
-    """The density of a centered normal distribution."""
-    xp = namespace(values)
-    return xp.exp(-0.5 * (values / deviation) ** 2) / (math.sqrt(2 * math.pi) * deviation)
+        total = xp.sum(joint, axis=-1) + outlying + tiny
+        return joint / total[..., None], total

@@ -61,9 +61,10 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     A fit adapts to the measurements it uses, including outliers, so its residuals are a poor guide
     to which measurements are outliers. Message passing removes from each prediction the influence
     of the measurement itself. The difference from y is then the error of the estimate, and a
-    mixture model separates inliers, flipped signs and outliers. The estimate in turn is the best
-    estimate of a low-rank matrix in white noise of known variance. This holds for sensing entries
-    that are nearly independent; otherwise the estimated error stops decreasing.
+    mixture model separates inliers, flipped signs, sensors with the same fault, and outliers. The
+    estimate in turn is the best estimate of a low-rank matrix in white noise of known variance.
+    This holds for sensing entries that are nearly independent; otherwise the estimated error stops
+    decreasing.
 
     The solver stops when the estimate is near the solution. Follow it with Gauss–Newton:
     ``TwoStage(MessagePassing(), GaussNewton())``, which is ``solver="message-passing"``.
@@ -74,6 +75,8 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
         Stop when the estimated error is below this share of the estimate.
     target_error_at_full_rank
         Stop at this share if no singular value is shrunk to zero; None: no such rule.
+    faults
+        Whether to learn the offsets, gains and constant values that faulty sensors share.
     patience
         Stop when this many steps did not reduce the estimated error.
     max_iterations, tolerance
@@ -87,6 +90,7 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     rounding: ClassVar[float] = 64.0
     target_error: float = 0.25
     target_error_at_full_rank: float | None = None
+    faults: bool = False
     patience: int = 50
     max_iterations: int = 200
     tolerance: float = 1e-6
@@ -103,7 +107,7 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     def start(self, problem: Problem, rng: np.random.Generator) -> MessagePassingState:
         xp = namespace(problem.y)
         n1, n2 = problem.operator.matrix_shape
-        mixture = Mixture.initial(problem.y, problem.scale)
+        mixture = Mixture.initial(problem.y, problem.scale, faults=self.faults)
         zero = xp.zeros_like(mixture.error)
         bases = (xp.eye(n, problem.rank, **like(problem.y)) for n in (n1, n2))
         left, right = (basis + zero[..., None, None] for basis in bases)
@@ -180,18 +184,20 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     ) -> MessagePassingState:
         """The state at a point: one pass over the sensing data."""
         xp = namespace(message)
-        U = point.scaled_left
-        measured = problem.operator.measure(U, point.right)
+        measured = problem.operator.measure(point.scaled_left, point.right)
         # The Onsager term removes from each prediction the influence of its own measurement.
         predicted = measured - onsager[..., None] * message
         for _ in range(_MIXTURE_UPDATES):
             mixture = mixture.updated(predicted)
+        mixture, gain = mixture.rescaled(predicted)
+        point = replace(point, values=point.values * gain[..., None])
+        measured, predicted = measured * gain[..., None], predicted * gain[..., None]
         now = Best(point, mixture.error, xp.full_like(best.iteration, iteration))
         best = select(mixture.error < 0.999 * best.error, now, best)
         residual = problem.y - measured
         posterior = mixture.posterior(predicted)
         return MessagePassingState(
-            U=U,
+            U=point.scaled_left,
             V=point.right,
             residual=residual,
             median=lower_median(xp.abs(residual)),
