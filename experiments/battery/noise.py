@@ -24,9 +24,7 @@ NOISES: dict[str, Callable[[int, np.random.Generator], Array]] = {
 NONE, QUANTIZED = "none", "quantized"
 
 
-def add_noise(
-    kind: str, level: float, sizes: Array, y: Array, rng: np.random.Generator
-) -> Array:
+def add_noise(kind: str, level: float, sizes: Array, y: Array, rng: np.random.Generator) -> Array:
     """Measurements with noise of standard deviation ``level`` · ``sizes``."""
     if kind == NONE:
         return y

@@ -125,12 +125,8 @@ def _entries(m: int, n1: int, n2: int, rng: np.random.Generator) -> Sensing:
 FAMILIES = {
     "gaussian": Family(lambda *given: _plain(_gaussian(*given)), independent=True),
     "sign": Family(lambda *given: _plain(np.sign(_gaussian(*given))), independent=True),
-    "uniform": Family(
-        lambda m, n1, n2, rng: _plain(rng.random((m, n1, n2))), independent=True
-    ),
-    "non-centered": Family(
-        lambda *given: _plain(10 + _gaussian(*given)), independent=True
-    ),
+    "uniform": Family(lambda m, n1, n2, rng: _plain(rng.random((m, n1, n2))), independent=True),
+    "non-centered": Family(lambda *given: _plain(10 + _gaussian(*given)), independent=True),
     "two sizes": Family(_two_sizes, independent=True),
     "many sizes": Family(_many_sizes, independent=True),
     "correlated": Family(_correlated),

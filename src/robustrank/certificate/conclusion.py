@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.backend import Array, namespace, to_numpy
 from robustrank.certificate.clusters import repetitions
 from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
 from robustrank.certificate.determination import (
@@ -18,8 +18,8 @@ from robustrank.certificate.determination import (
 )
 from robustrank.certificate.held_out import predict_held_out
 from robustrank.certificate.identification import unidentified_part
-from robustrank.certificate.parts import Labels, Parts
 from robustrank.certificate.noise import NoiseFit, noise_statistics
+from robustrank.certificate.parts import Labels, Parts
 from robustrank.linalg import TangentMap, frobenius_norm, lower_median, weighted
 from robustrank.problem import Problem
 from robustrank.result import Certificate, Status, StopReason
@@ -154,7 +154,9 @@ def _noise_examined(
     amplification = error_per_deviation(tangent, fit.weights / xp.max(fit.weights), freedom)
     held_out = predict_held_out(tangent, fit.weights, residual, labels, freedom)
     informative = spread[held_out.rows] * deviation < null
-    typical_error = float(np.median(np.abs(held_out.errors[informative]))) if informative.any() else math.inf
+    typical_error = (
+        float(np.median(np.abs(held_out.errors[informative]))) if informative.any() else math.inf
+    )
     values = to_numpy(residual)
     certificate = replace(
         certificate,

@@ -50,7 +50,11 @@ def exact_sentence(certificate: Certificate) -> str:
 
 def _measurements(certificate: Certificate) -> str:
     """The number of measurements that count."""
-    kind = "measurements" if certificate.independent == certificate.measurements else "independent measurements"
+    kind = (
+        "measurements"
+        if certificate.independent == certificate.measurements
+        else "independent measurements"
+    )
     return f"{certificate.independent:,} {kind}"
 
 
