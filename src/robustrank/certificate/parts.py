@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtrc
+from scipy.special import betainc
 
 Values = np.ndarray[Any, np.dtype[np.float64]]
 Labels = np.ndarray[Any, np.dtype[np.intp]]
@@ -90,7 +90,9 @@ class Parts:
         needed = np.round(self.supporting) - rank
         rate = np.minimum(outliers / self.total, 0.5)
         # The binomial distribution has heavier tails than drawing without replacement.
-        probability = np.where(needed > 0, bdtrc(needed - 1, informing, rate), 1.0)
+        # P(X ≥ k) for X of B(n, p) is the incomplete beta function I_p(k, n − k + 1).
+        tail = betainc(np.maximum(needed, 1), np.maximum(informing - needed + 1, 1), rate)
+        probability = np.where(needed > 0, tail, 1.0)
         contradiction = 2 * outliers >= self.total
         searchable = self.rejected >= 2 * rank + _SEARCHABLE
         probability = np.where(contradiction | searchable, 0.0, probability)
