@@ -30,5 +30,5 @@ def add_noise(kind: str, level: float, sizes: Array, y: Array, rng: np.random.Ge
         return y
     if kind == QUANTIZED:
         step = np.sqrt(12) * level * sizes
-        return step * np.round(y / step)
+        return np.asarray(step * np.round(y / step))
     return y + level * sizes * NOISES[kind](len(y), rng)

@@ -20,7 +20,7 @@ class Oracle:
 
 
 def solve(A: Array, y: Array, truth: Array, rank: int, *, symmetric: bool = False) -> Oracle:
-    """Gauss–Newton on all of these measurements, from the best rank-r approximation of the truth."""
+    """Gauss–Newton on all measurements, from the best rank-r approximation of the truth."""
     U, s, Vt = (
         part[..., :rank] if k < 2 else part[:rank] for k, part in enumerate(np.linalg.svd(truth))
     )

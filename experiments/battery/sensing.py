@@ -105,7 +105,7 @@ def _rank_one(m: int, n1: int, n2: int, rng: np.random.Generator) -> Sensing:
     return _plain(rng.standard_normal((m, n1, 1)) * rng.standard_normal((m, 1, n2)))
 
 
-def _symmetric(m: int, n1: int, n2: int, rng: np.random.Generator) -> Sensing:
+def _symmetric(m: int, n1: int, _n2: int, rng: np.random.Generator) -> Sensing:
     if rng.random() < 0.5:
         a = rng.standard_normal((m, n1))
         return _plain(a[:, :, None] * a[:, None, :])

@@ -130,7 +130,7 @@ class Problem:
         return self._changed(operator=operator, y=y, row_factors=self.row_factors)
 
     def _changed(self, **parts: Any) -> Problem:
-        """This problem with some parts replaced, without checking them again."""
+        """The problem with some parts replaced, without checking them again."""
         kept = {name: getattr(self, name) for name in ("operator", "y", "rank", "counter")}
         return _unchecked(**kept | {"symmetric": self.symmetric} | parts)
 

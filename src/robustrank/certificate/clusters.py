@@ -14,6 +14,7 @@ from robustrank.linalg import TangentMap
 from robustrank.operators import Operator
 
 Labels = np.ndarray[Any, np.dtype[np.intp]]
+Matrix = np.ndarray[Any, Any]
 
 # Rows at a smaller angle, in radians, are repetitions of one setting.
 _ANGLE = 0.1
@@ -43,13 +44,10 @@ def repetitions(operator: Operator, tangent: TangentMap) -> Labels:
     confirmed = _measured_alike(operator, pairs, rng)
     pairs = pairs[confirmed]
     links = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(m, m))
-    labels: Labels = connected_components(links, directed=False)[1]
-    return labels
+    return connected_components(links, directed=False)[1].astype(np.intp)
 
 
-def _measured_alike(
-    operator: Operator, pairs: np.ndarray[Any, Any], rng: np.random.Generator
-) -> np.ndarray[Any, Any]:
+def _measured_alike(operator: Operator, pairs: Matrix, rng: np.random.Generator) -> Matrix:
     """Whether the A_i of each pair are nearly parallel, judged by random matrices."""
     n1, n2 = operator.matrix_shape
     columns = min(_CONFIRMING_COLUMNS, n1, n2)
@@ -59,25 +57,25 @@ def _measured_alike(
         probes.append(to_numpy(operator.measure(*factors)))
     directions = _directions(probes)
     cosines = np.sum(directions[pairs[:, 0]] * directions[pairs[:, 1]], axis=1)
-    close: np.ndarray[Any, Any] = np.abs(cosines) > 1 - _ANGLE**2 / 2
+    close: Matrix = np.abs(cosines) > 1 - _ANGLE**2 / 2
     return close
 
 
-def _drawn(operator: Operator, rng: np.random.Generator, *shape: int) -> np.ndarray[Any, Any]:
+def _drawn(operator: Operator, rng: np.random.Generator, *shape: int) -> Matrix:
     dtype = np.float32 if "32" in str(operator.dtype) else np.float64
     return rng.standard_normal(shape).astype(dtype)
 
 
-def _close_pairs(probes: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+def _close_pairs(probes: list[Matrix]) -> Matrix:
     """(k, 2) pairs of measurements with nearly the same direction, up to the sign."""
     directions = _directions(probes)
     m = len(directions)
     tree = cKDTree(np.concatenate([directions, -directions]))
-    pairs = tree.query_pairs(_ANGLE, output_type="ndarray") % m
-    return pairs[pairs[:, 0] != pairs[:, 1]]
+    pairs: Matrix = tree.query_pairs(_ANGLE, output_type="ndarray") % m
+    return np.asarray(pairs[pairs[:, 0] != pairs[:, 1]])
 
 
-def _directions(probes: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+def _directions(probes: list[Matrix]) -> Matrix:
     """(m, probes): the direction of each row as seen by the probes; a row of zeros is unlike any.
 
     Rows of zeros are placed far away, each by itself.
@@ -85,7 +83,7 @@ def _directions(probes: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     values = np.stack(probes, axis=1).astype(float)
     values -= values.mean(axis=0)  # a part that all rows have in common makes no two of them alike
     norms = np.linalg.norm(values, axis=1, keepdims=True)
-    directions = np.divide(values, norms, out=np.zeros_like(values), where=norms > 0)
+    directions: Matrix = np.divide(values, norms, out=np.zeros_like(values), where=norms > 0)
     blank = np.flatnonzero(norms[:, 0] == 0)
     directions[blank, 0] = 10.0 + np.arange(len(blank))
     return directions

@@ -19,7 +19,7 @@ from robustrank.certificate.determination import (
 from robustrank.certificate.held_out import predict_held_out
 from robustrank.certificate.identification import unidentified_part
 from robustrank.certificate.noise import NoiseFit, noise_statistics
-from robustrank.certificate.parts import Labels, Parts
+from robustrank.certificate.parts import Labels, Parts, Selection
 from robustrank.linalg import TangentMap, frobenius_norm, lower_median, weighted
 from robustrank.problem import Problem
 from robustrank.result import Certificate, Status, StopReason
@@ -116,14 +116,14 @@ def _examined(
         return replace(certificate, unidentified=part, objections=(_UNDETERMINED,))
     if not all_are_cross_checked(tangent, fitted, labels):
         return replace(certificate, objections=(_UNCHECKED,))
-    certificate = _parts_examined(fit, tangent, labels, fitted, certificate)
+    certificate = _parts_examined(tangent, labels, fitted, certificate)
     if exact or certificate.objections:
         return certificate
     return _noise_examined(fit, tangent, labels, certificate)
 
 
 def _parts_examined(
-    fit: Fit, tangent: TangentMap, labels: Labels, fitted: Array, certificate: Certificate
+    tangent: TangentMap, labels: Labels, fitted: Array, certificate: Certificate
 ) -> Certificate:
     """The certificate with the parts of the matrix that are not, or hardly, supported."""
     energies = tangent.energies()
@@ -186,7 +186,7 @@ def _count(fit: Fit, labels: Labels) -> Certificate:
     freedom = problem.degrees_of_freedom
     sizes = np.bincount(labels)
 
-    def independent(rows: Array) -> Labels:
+    def independent(rows: Array) -> Selection:
         """Which groups have more than half of their measurements among these rows."""
         return 2 * np.bincount(labels, weights=to_numpy(rows).astype(float)) > sizes
 

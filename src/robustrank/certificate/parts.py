@@ -11,6 +11,7 @@ from scipy.special import betainc
 
 Values = np.ndarray[Any, np.dtype[np.float64]]
 Labels = np.ndarray[Any, np.dtype[np.intp]]
+Selection = np.ndarray[Any, np.dtype[np.bool_]]
 
 # A measurement informs a row or a column of the matrix if it depends on it at all: its energy is
 # at least this share of that of the measurement that depends on it most.
@@ -55,8 +56,8 @@ class Parts:
     total_rejected: float
 
     @classmethod
-    def counted(cls, energies: Values, rows: int, labels: Labels, fitted: Values) -> Parts:
-        """Count from the energies of the tangent map; ``fitted`` is boolean, (m,)."""
+    def counted(cls, energies: Values, rows: int, labels: Labels, fitted: Selection) -> Parts:
+        """Count from the energies of the tangent map; ``fitted`` and ``labels`` are (m,)."""
         share = energies / np.maximum(energies.sum(axis=1, keepdims=True), 1e-300)
         informs = share > _INFORMS * share.max(axis=0)
         weight = 1.0 / np.bincount(labels)[labels]  # repetitions count as one

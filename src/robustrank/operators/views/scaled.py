@@ -42,7 +42,7 @@ class ScaledOperator(DelegatingOperator):
 
 @dataclass(frozen=True, eq=False)
 class RowScaledOperator(DelegatingOperator):
-    """A_i of another operator times the i-th of m ``factors``, so that all have the typical norm."""
+    """A_i of another operator times the i-th of m ``factors``; the data is not modified."""
 
     factors: Array
 
