@@ -37,7 +37,7 @@ def _described(tangent: TangentMap, W: np.ndarray[tuple[int, ...], np.dtype[np.f
         *(np.flatnonzero(seen_rows) if not seen_rows.all() else []),
         *(n1 + np.flatnonzero(seen_columns) if not seen_columns.all() else []),
     ]
-    return name_parts([int(part) for part in parts], n1) or "some combination of its entries"
+    return name_parts([int(part) for part in parts], n1) or "some combination of entries"
 
 
 def _is_antisymmetric(left: Array, right: Array) -> bool:
