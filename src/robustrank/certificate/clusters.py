@@ -25,7 +25,7 @@ _CONFIRMING_COLUMNS = 8
 
 
 def repetitions(operator: Operator, tangent: TangentMap) -> Labels:
-    """A number for each measurement, the same for measurements by nearly parallel A_i.
+    """A number for each measurement, the same for measurements by nearly parallel A_i of one norm.
 
     Parallel A_i have parallel rows in the tangent map, so the map finds the candidates; only if
     there are any, the A_i themselves are compared, which takes passes over the sensing data.
@@ -76,14 +76,9 @@ def _close_pairs(probes: list[Matrix]) -> Matrix:
 
 
 def _directions(probes: list[Matrix]) -> Matrix:
-    """(m, probes): the direction of each row as seen by the probes; a row of zeros is unlike any.
-
-    Rows of zeros are placed far away, each by itself.
-    """
+    """(m, probes): the direction of each row as seen by the probes; rows of zeros have the same."""
     values = np.stack(probes, axis=1).astype(float)
     values -= values.mean(axis=0)  # a part that all rows have in common makes no two of them alike
     norms = np.linalg.norm(values, axis=1, keepdims=True)
     directions: Matrix = np.divide(values, norms, out=np.zeros_like(values), where=norms > 0)
-    blank = np.flatnonzero(norms[:, 0] == 0)
-    directions[blank, 0] = 10.0 + np.arange(len(blank))
     return directions
