@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -201,7 +202,7 @@ def test_every_form_of_a_symmetric_problem_is_symmetric(form: str) -> None:
     given = Problem(
         as_operator(rng.standard_normal((90, 7, 7))), rng.standard_normal(90), 2, symmetric=True
     )
-    forms = {
+    forms: dict[str, Callable[[], Problem]] = {
         "with_unit_rows": lambda: given.with_unit_rows,
         "normalized": given.normalized,
         "of_rank": lambda: given.of_rank(1),

@@ -111,7 +111,7 @@ def test_repeating_every_measurement(case: str, times: int, shuffle: Any) -> Non
     order = list(range(times * len(planted.y)))
     shuffle.shuffle(order)
     A, y = (np.repeat(part, times, axis=0)[order] for part in (planted.A, planted.y))
-    plain, repeated = (rr.recover(*data, 1) for data in ((planted.A, planted.y), (A, y)))
+    plain, repeated = rr.recover(planted.A, planted.y, 1), rr.recover(A, y, 1)
     assert (plain.status, repeated.status) == (status, status)
     before, after = plain.certificate, repeated.certificate
     assert after.measurements == times * before.measurements

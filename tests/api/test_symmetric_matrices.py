@@ -33,7 +33,7 @@ def error(found: Any, true: Array) -> float:
     return float(np.linalg.norm(to_numpy(found) - true) / np.linalg.norm(true))
 
 
-CASES: dict[str, tuple[dict[str, bool], tuple[float, float]]] = {
+CASES: dict[str, tuple[dict[str, Any], tuple[float, float]]] = {
     "symmetric": ({"symmetric": True}, (2.0, -1.0)),
     "positive semidefinite": ({"psd": True}, (2.0, 1.0)),
     "both": ({"symmetric": True, "psd": True}, (2.0, 1.0)),
@@ -90,7 +90,7 @@ def test_matrix_must_be_square(name: str) -> None:
 
 
 @pytest.mark.parametrize("options", [{"symmetric": True}, {"psd": True}])
-def test_recover_many_gives_the_same_results(options: dict[str, bool]) -> None:
+def test_recover_many_gives_the_same_results(options: dict[str, Any]) -> None:
     problems = [planted((2.0, second))[:2] for second in (1.0, -1.0)]
     together = list(rr.recover_many(problems, R, batch=2, **options))
     for (A, y), result in zip(problems, together, strict=True):

@@ -31,7 +31,7 @@ def labels_of(A: Any, xp: Any = np) -> Array:
 
 def rows(m: int, seed: int = 0) -> Array:
     A = np.random.default_rng(seed).standard_normal((m, N1, N2))
-    return A / np.linalg.norm(A, axis=(1, 2), keepdims=True)
+    return np.asarray(A / np.linalg.norm(A, axis=(1, 2), keepdims=True))
 
 
 def noise_like(A: Array) -> Array:

@@ -57,15 +57,17 @@ def test_symmetric_operator_fulfills_the_contract(dtype: str, family: str) -> No
     assert max(check.dot, check.linearity, check.svd) < check.tolerance, check
 
 
-@pytest.mark.parametrize("layout", ["in memory", "Fortran order", "memory-mapped"])
+LAYOUTS: dict[str, Callable[[Array, Path], Array]] = {
+    "in memory": lambda A, _: A,
+    "Fortran order": lambda A, _: np.asfortranarray(A),
+    "memory-mapped": on_disk,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_symmetric_operator_agrees_with_symmetric_sensing_data(layout: str, tmp_path: Path) -> None:
     _, _, A = host_arrays()
-    given = {
-        "in memory": lambda: A,
-        "Fortran order": lambda: np.asfortranarray(A),
-        "memory-mapped": lambda: on_disk(A, tmp_path),
-    }[layout]()
-    operator = SymmetricOperator(as_operator(given))
+    operator = SymmetricOperator(as_operator(LAYOUTS[layout](A, tmp_path)))
     plain = as_operator((A + A.mT) / 2)
     rng = np.random.default_rng(3)
     U, V = (rng.standard_normal((N, R)) for _ in range(2))

@@ -32,7 +32,7 @@ def factors(A: Any) -> np.ndarray[Any, Any]:
     """The factors that give all rows the norm of a typical one."""
     host = to_numpy(A)
     norms = np.linalg.norm(host.reshape(M, -1), axis=1)
-    return (np.sort(norms)[(M - 1) // 2] / norms).astype(host.dtype)
+    return np.asarray(np.sort(norms)[(M - 1) // 2] / norms, host.dtype)
 
 
 # An operator for the sensing data A, and the sensing data to which it is equivalent.

@@ -35,7 +35,7 @@ def measured(A: Array, matrix: Array) -> Array:
 
 def rank_one(rng: np.random.Generator) -> Array:
     matrix = np.outer(rng.standard_normal(N1), rng.standard_normal(N2))
-    return matrix / np.linalg.norm(matrix)  # type: ignore[no-any-return]
+    return matrix / np.linalg.norm(matrix)
 
 
 def impostor(share: float, seed: int, noise: float = 0.0) -> Two:

@@ -30,11 +30,12 @@ def clean() -> Planted:
 def near(planted: Planted, error: float) -> tuple[Array, Array]:
     """Factors with this relative error."""
     rng = np.random.default_rng(1)
-    return tuple(  # type: ignore[return-value]
-        factor
-        + error * np.linalg.norm(factor) / np.sqrt(factor.size) * rng.standard_normal(factor.shape)
-        for factor in (planted.left, planted.right)
-    )
+
+    def moved(factor: Array) -> Array:
+        size = error * np.linalg.norm(factor) / np.sqrt(factor.size)
+        return np.asarray(factor + size * rng.standard_normal(factor.shape))
+
+    return moved(planted.left), moved(planted.right)
 
 
 def fitted(planted: Planted, y: Array, error: float = 0.05, **options: Any) -> Outcome:
