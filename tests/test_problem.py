@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,82 @@ def test_only_problems_of_one_kind_can_be_batched(small: Planted) -> None:
     for name, other in others.items():
         assert not given.can_be_batched_with(other), name
         assert not other.can_be_batched_with(given), name
+
+
+def test_unit_rows_have_the_norm_of_a_typical_row(xp: Any, small: Planted) -> None:
+    units = 10.0 ** np.random.default_rng(1).uniform(-6, 6, 400)
+    A, y = units[:, None, None] * small.A, units * small.y
+    A[7] = 0
+    given = Problem(as_operator(xp.asarray(A)), xp.asarray(y), 2)
+    unit = given.with_unit_rows
+    norms = np.linalg.norm(A.reshape(400, -1), axis=1)
+    typical = np.sort(np.where(norms > 0, norms, 1))[199]
+    expected = np.where(norms > 0, typical, 0)
+    assert np.allclose(to_numpy(unit.operator.row_norms()), expected)
+    factors = to_numpy(given.row_factors)
+    assert factors[7] == 1
+    assert np.allclose(to_numpy(unit.y), factors * y)
+    assert unit.counter is given.counter
+    assert (unit.rank, unit.degrees_of_freedom) == (2, 66)
+    U, V = (xp.asarray(part) for part in (small.left, small.right))
+    measured, rescaled = (to_numpy(one.operator.measure(U, V)) for one in (given, unit))
+    assert np.allclose(rescaled, factors * measured)
+
+
+def test_infinite_measurements_stay_infinite_with_unit_rows(small: Planted) -> None:
+    y = small.y.copy()
+    y[:2] = [np.inf, -np.inf]
+    A = small.A.copy()
+    A[0] = 0
+    unit = problem(small, y=y).with_unit_rows
+    assert unit.y[:2].tolist() == [np.inf, -np.inf]
+    assert Problem(as_operator(A), y, 2).with_unit_rows.y[0] == np.inf
+
+
+def test_some_of_the_measurements(xp: Any, small: Planted) -> None:
+    given = Problem(as_operator(xp.asarray(small.A)), xp.asarray(small.y), 2)
+    part = given.of_rows([3, 5, 100])
+    assert part.operator.shape == (3, (20, 15))
+    assert to_numpy(part.y).tolist() == small.y[[3, 5, 100]].tolist()
+    U, V = (xp.asarray(factor) for factor in (small.left, small.right))
+    expected = np.einsum("ijk,jk->i", small.A[[3, 5, 100]], small.matrix)
+    assert np.allclose(to_numpy(part.operator.measure(U, V)), expected)
+    assert part.counter is given.counter
+
+
+@pytest.mark.parametrize("form", ["with_unit_rows", "normalized", "of_rank", "of_rows"])
+def test_every_form_of_a_symmetric_problem_is_symmetric(form: str) -> None:
+    rng = np.random.default_rng(0)
+    given = Problem(
+        as_operator(rng.standard_normal((90, 7, 7))), rng.standard_normal(90), 2, symmetric=True
+    )
+    forms: dict[str, Callable[[], Problem]] = {
+        "with_unit_rows": lambda: given.with_unit_rows,
+        "normalized": given.normalized,
+        "of_rank": lambda: given.of_rank(1),
+        "of_rows": lambda: given.of_rows(range(80)),
+    }
+    found = forms[form]()
+    assert found.symmetric
+    assert found.degrees_of_freedom == (7 if form == "of_rank" else 13)
+
+
+def test_symmetric_problem_needs_a_square_matrix(small: Planted) -> None:
+    with pytest.raises(ValueError, match=r"symmetric=True needs a square matrix; .* 20 × 15"):
+        Problem(as_operator(small.A), small.y, 2, symmetric=True)
+
+
+@pytest.mark.parametrize("form", ["with_unit_rows", "normalized"])
+def test_trivial_deviation_has_the_units_of_y(form: str, small: Planted) -> None:
+    given = Problem(as_operator(small.A + 5), 1e3 * small.y, 2)
+    deviation = float(given.trivial_deviation)
+    assert float(problem(small).trivial_deviation) == pytest.approx(
+        np.median(np.abs(small.y)) / 0.6745, rel=0.1
+    )
+    other = given.with_unit_rows if form == "with_unit_rows" else given.normalized()
+    unit = given.units.measurement if form == "normalized" else 1.0
+    assert float(other.trivial_deviation) * unit == pytest.approx(deviation, rel=0.1)
+    assert given.of_rank(1).trivial_deviation is given.trivial_deviation
 
 
 def test_too_few_measurements_are_warned_about(small: Planted) -> None:

@@ -34,7 +34,7 @@ class Context:
         """‖A_i‖ ‖M‖ / √(n1 n2): the size of a measurement by each row."""
         A = self.sensing.A
         norms = np.sqrt(np.sum(A**2, axis=(1, 2)) / (A.shape[1] * A.shape[2]))
-        return norms * np.linalg.norm(self.left @ self.right.T)
+        return np.asarray(norms * np.linalg.norm(self.left @ self.right.T))
 
     def random_support(self) -> Array:
         """Rows chosen at random; copies of a row are chosen independently of each other."""
@@ -53,7 +53,7 @@ class Context:
 
     def measured(self, left: Array, right: Array) -> Array:
         """The measurements of another matrix."""
-        return np.einsum("mij,ij->m", self.sensing.A, left @ right.T)
+        return np.asarray(np.einsum("mij,ij->m", self.sensing.A, left @ right.T))
 
 
 Corrupted = tuple[Array, Array]  # the rows that are corrupted, and their values
@@ -117,7 +117,7 @@ def _local_impostor(context: Context) -> Corrupted:
     effect = np.einsum("mij,ij->m", context.sensing.A, change)
     sees = np.flatnonzero(effect != 0)
     # A block must have rank r with the rest: only columns may change as a whole.
-    if not block.all(axis=0)[columns].all():
+    if not np.all(block[:, columns]):
         effect = context.measured(left, right) - context.clean
         sees = np.flatnonzero(effect != 0)
     count = min(round(context.rng.uniform(0.03, 0.6) * len(sees)), int(0.49 * len(context.clean)))
@@ -161,7 +161,7 @@ FAULTS: dict[str, Callable[[Context], Corrupted]] = {
         lambda c, rows: c.clean[rows] + c.typical * c.rng.choice([0.01, 0.1, 0.3, 1])
     ),
     "gain": _at_random(lambda c, rows: c.clean[rows] * c.rng.choice([0.5, 1.2, 2])),
-    "dead": _at_random(lambda c, rows: np.zeros(len(rows))),
+    "dead": _at_random(lambda _, rows: np.zeros(len(rows))),
     "stuck": _stuck,
     "saturated": _saturated,
     "swapped": _swapped,

@@ -24,13 +24,11 @@ NOISES: dict[str, Callable[[int, np.random.Generator], Array]] = {
 NONE, QUANTIZED = "none", "quantized"
 
 
-def add_noise(
-    kind: str, level: float, sizes: Array, y: Array, rng: np.random.Generator
-) -> Array:
+def add_noise(kind: str, level: float, sizes: Array, y: Array, rng: np.random.Generator) -> Array:
     """Measurements with noise of standard deviation ``level`` · ``sizes``."""
     if kind == NONE:
         return y
     if kind == QUANTIZED:
         step = np.sqrt(12) * level * sizes
-        return step * np.round(y / step)
+        return np.asarray(step * np.round(y / step))
     return y + level * sizes * NOISES[kind](len(y), rng)

@@ -20,8 +20,10 @@ class Oracle:
 
 
 def solve(A: Array, y: Array, truth: Array, rank: int, *, symmetric: bool = False) -> Oracle:
-    """Gauss–Newton on all of these measurements, from the best rank-r approximation of the truth."""
-    U, s, Vt = (part[..., :rank] if k < 2 else part[:rank] for k, part in enumerate(np.linalg.svd(truth)))
+    """Gauss–Newton on all measurements, from the best rank-r approximation of the truth."""
+    U, s, Vt = (
+        part[..., :rank] if k < 2 else part[:rank] for k, part in enumerate(np.linalg.svd(truth))
+    )
     X, V = U * s @ Vt, Vt.T
     norms = np.linalg.norm(truth)
     for _ in range(_STEPS):

@@ -106,7 +106,7 @@ def _rank_one(m: int, n1: int, n2: int, rng: np.random.Generator) -> Sensing:
     return _plain(rng.standard_normal((m, n1, 1)) * rng.standard_normal((m, 1, n2)))
 
 
-def _symmetric(m: int, n1: int, n2: int, rng: np.random.Generator) -> Sensing:
+def _symmetric(m: int, n1: int, _n2: int, rng: np.random.Generator) -> Sensing:
     if rng.random() < 0.5:
         a = rng.standard_normal((m, n1))
         return _plain(a[:, :, None] * a[:, None, :])
@@ -126,12 +126,8 @@ def _entries(m: int, n1: int, n2: int, rng: np.random.Generator) -> Sensing:
 FAMILIES = {
     "gaussian": Family(lambda *given: _plain(_gaussian(*given)), independent=True),
     "sign": Family(lambda *given: _plain(np.sign(_gaussian(*given))), independent=True),
-    "uniform": Family(
-        lambda m, n1, n2, rng: _plain(rng.random((m, n1, n2))), independent=True
-    ),
-    "non-centered": Family(
-        lambda *given: _plain(10 + _gaussian(*given)), independent=True
-    ),
+    "uniform": Family(lambda m, n1, n2, rng: _plain(rng.random((m, n1, n2))), independent=True),
+    "non-centered": Family(lambda *given: _plain(10 + _gaussian(*given)), independent=True),
     "two sizes": Family(_two_sizes, independent=True, sizes_differ=True),
     "many sizes": Family(_many_sizes, independent=True, sizes_differ=True),
     "correlated": Family(_correlated),

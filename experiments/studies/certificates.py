@@ -56,9 +56,7 @@ class Battery:
     def plant(self, trial: int, place: Place | None = None, *, corrupted: bool = True) -> Planted:
         """The problem of a trial."""
         drawn = self.problem(trial)
-        return Planted(
-            drawn.A, drawn.y, drawn.left, drawn.right, drawn.outliers, self.seed(trial)
-        )
+        return Planted(drawn.A, drawn.y, drawn.left, drawn.right, drawn.outliers, self.seed(trial))
 
 
 def certificates(quick: bool = False) -> Study[Battery]:

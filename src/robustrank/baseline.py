@@ -15,9 +15,7 @@ def trivial_deviation(operator: Operator, y: Array) -> Array:
     c <A_i, B> with the c that minimizes the sum of |y_i − c <A_i, B>|.
     """
     xp = namespace(y)
-    left, values, right = operator.leading_svd(
-        xp.ones_like(y) / y.shape[0], 1, as_generator(0)
-    )
+    left, values, right = operator.leading_svd(xp.ones_like(y) / y.shape[0], 1, as_generator(0))
     common = operator.measure(left, right)
     deviation = lower_median(xp.abs(y))
     if float(values[0]) > 0:

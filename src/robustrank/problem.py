@@ -22,6 +22,7 @@ from robustrank.backend import (
     reject_masked,
     to_numpy,
 )
+from robustrank.baseline import trivial_deviation
 from robustrank.linalg import lower_median
 from robustrank.operators import (
     BatchedOperator,
@@ -35,13 +36,11 @@ from robustrank.operators import (
     SymmetricOperator,
     can_be_batched,
 )
-from robustrank.baseline import trivial_deviation
 from robustrank.theory import (
     degrees_of_freedom,
     half_normal_quantile,
     symmetric_degrees_of_freedom,
 )
-
 
 # What need not be computed again for another rank.
 _INDEPENDENT_OF_RANK = ("row_factors", "scale", "epsilon", "units", "trivial_deviation")
@@ -142,7 +141,7 @@ class Problem:
         return self._changed(operator=operator, y=y, row_factors=self.row_factors)
 
     def _changed(self, **parts: Any) -> Problem:
-        """This problem with some parts replaced, without checking them again."""
+        """The problem with some parts replaced, without checking them again."""
         kept = {name: getattr(self, name) for name in ("operator", "y", "rank", "counter")}
         return _unchecked(**kept | {"symmetric": self.symmetric} | parts)
 

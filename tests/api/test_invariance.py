@@ -79,6 +79,50 @@ def test_scaling_the_sensing_data_in_float32(scale: float, small: Planted) -> No
     assert np.allclose(result.matrix * scale, small.matrix, rtol=1e-4, atol=1e-4)
 
 
+@settings(max_examples=15)
+@given(st.integers(0, 2**32), st.sampled_from([0.0, 0.1, 0.3]))
+def test_units_of_each_measurement(seed: int, outliers: float) -> None:
+    """Multiplying an A_i and its y_i by the same number changes nothing."""
+    planted = plant(8, 7, 1, 150, outliers=outliers, rng=seed % 1000)
+    units = 10.0 ** np.random.default_rng(seed).uniform(-6, 6, 150)
+    plain = rr.recover(planted.A, planted.y, 1)
+    scaled = rr.recover(units[:, None, None] * planted.A, units * planted.y, 1)
+    assert scaled.status is plain.status is rr.Status.RECOVERED
+    size = np.linalg.norm(plain.matrix)
+    assert np.linalg.norm(scaled.matrix - plain.matrix) < 1e-8 * size
+    assert np.array_equal(scaled.outliers, plain.outliers)
+    assert scaled.certificate.exact_fits == plain.certificate.exact_fits
+    assert np.allclose(scaled.residual / units, plain.residual, atol=1e-8 * size)
+
+
+REPEATED = {
+    "exact": (plant(8, 7, 1, 120, outliers=0.1, rng=1), rr.Status.RECOVERED),
+    "noisy": (plant(8, 7, 1, 150, outliers=0.1, noise=0.05, rng=2), rr.Status.SETTLED),
+    "no matrix": (plant(8, 7, 1, 60, outliers=0.9, rng=3), rr.Status.UNEXPLAINED),
+    "too few": (plant(8, 7, 1, 20, rng=4), rr.Status.UNDERDETERMINED),
+}
+
+
+@settings(max_examples=12)
+@given(st.sampled_from(list(REPEATED)), st.integers(2, 4), st.randoms(use_true_random=False))
+def test_repeating_every_measurement(case: str, times: int, shuffle: Any) -> None:
+    """Copies are no evidence: neither the status nor the numbers of the certificate change."""
+    planted, status = REPEATED[case]
+    order = list(range(times * len(planted.y)))
+    shuffle.shuffle(order)
+    A, y = (np.repeat(part, times, axis=0)[order] for part in (planted.A, planted.y))
+    plain, repeated = rr.recover(planted.A, planted.y, 1), rr.recover(A, y, 1)
+    assert (plain.status, repeated.status) == (status, status)
+    before, after = plain.certificate, repeated.certificate
+    assert after.measurements == times * before.measurements
+    assert after.required == before.required or case == "too few"
+    if status.certified:
+        assert after.independent == before.independent == len(planted.y)
+        assert after.exact_fits == before.exact_fits
+        assert after.inliers == pytest.approx(before.inliers, abs=2)
+        assert np.allclose(repeated.matrix, plain.matrix, rtol=0.02, atol=0.02)
+
+
 def test_transposing_the_problem_transposes_the_matrix(small: Planted, plain: rr.Recovery) -> None:
     transposed = rr.recover(np.ascontiguousarray(small.A.swapaxes(1, 2)), small.y, 2)
     assert np.allclose(transposed.matrix.T, plain.matrix, atol=1e-6)

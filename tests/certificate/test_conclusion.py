@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.certificate import certify, conclude
+from robustrank.certificate import Fit, certify, conclude
 from robustrank.certificate.noise import NoiseFit
 from robustrank.metrics import evaluate
 from robustrank.operators import as_operator
@@ -19,12 +20,14 @@ from robustrank.simulate import plant
 
 def certificate_with(inliers: int = 900, noise: float = 0.01, exact_fits: int = 0) -> Any:
     """1,000 measurements for 500 degrees of freedom; 511 exact fits are required."""
-    fit = NoiseFit(noise, inliers, 1000, 500)
+    gains = np.full(inliers, -math.log(noise))
+    fit = NoiseFit(3 * noise, 3.0, inliers, 1000, 500, gains)
     return rr.Certificate(
         exact_fits=exact_fits,
         required=511,
         inliers=inliers,
         measurements=1000,
+        independent=1000,
         degrees_of_freedom=500,
         tolerance=5e-7,
         misfit=0.01,
@@ -40,8 +43,8 @@ def certificate_with(inliers: int = 900, noise: float = 0.01, exact_fits: int = 
     ("inliers", "noise", "status"),
     [
         (900, 0.01, rr.Status.SETTLED),
-        (900, 0.19, rr.Status.SETTLED),
-        (900, 0.21, rr.Status.UNEXPLAINED),  # too large to be called noise
+        (900, 0.24, rr.Status.SETTLED),
+        (900, 0.26, rr.Status.UNEXPLAINED),  # too large to be called noise
         (505, 0.01, rr.Status.UNEXPLAINED),  # a wrong matrix can be chosen to fit as many
     ],
 )
@@ -99,8 +102,8 @@ def test_too_few_measurements_to_certify_anything() -> None:
 
 
 @pytest.mark.parametrize("exact_fits", [0, 600])
-def test_an_undetermined_matrix_is_not_certified(exact_fits: int) -> None:
-    certificate = replace(certificate_with(exact_fits=exact_fits), determined=False)
+def test_a_result_with_objections_is_not_certified(exact_fits: int) -> None:
+    certificate = replace(certificate_with(exact_fits=exact_fits), objections=("a reason",))
     assert not certificate.is_exact
     assert conclude(StopReason.CONVERGED, certificate) is rr.Status.UNEXPLAINED
 
@@ -114,13 +117,15 @@ def test_another_matrix_that_fits_less_than_half_is_not_certified() -> None:
     residual = planted.y - planted.A.reshape(400, -1) @ other
     u, _, vt = np.linalg.svd(other.reshape(8, 6))
     normalized = problem.normalized()
-    certificate, status = certify(
-        problem,
-        residual,
-        np.ones(400),
-        reason=StopReason.CONVERGED,
+    fit = Fit(
+        problem=problem,
+        residual=residual,
+        weights=np.ones(400),
+        spread=np.ones(400),
         linearize=lambda: normalized.operator.tangent(u[:, :1], vt[:1].T),
+        norm=1.0,
     )
+    certificate, status = certify(fit, StopReason.CONVERGED)
     assert certificate.exact_fits == 160 > certificate.degrees_of_freedom + 10
     assert not certificate.is_exact
     assert status is rr.Status.UNEXPLAINED

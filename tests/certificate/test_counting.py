@@ -49,7 +49,7 @@ def test_exact_fits_are_relative_to_a_typical_measurement() -> None:
     ],
 )
 def test_required_fits_exceed_chance_and_half(m: int, rank: int, expected: int) -> None:
-    assert required_fits(problem_of(m, rank)) == expected
+    assert required_fits(problem_of(m, rank), m) == expected
 
 
 @pytest.mark.parametrize(("dtype", "by_chance"), [("float64", 10 + 1), ("float32", 10 + 2)])
@@ -59,4 +59,4 @@ def test_a_larger_tolerance_requires_more_fits(dtype: str, by_chance: int) -> No
     A = rng.standard_normal((1000, 40, 30)).astype(dtype)
     problem = Problem(as_operator(A), rng.standard_normal(1000).astype(dtype), 10)
     assert problem.degrees_of_freedom == 600
-    assert required_fits(problem) == 600 + by_chance
+    assert required_fits(problem, 1000) == 600 + by_chance

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.certificate import all_are_cross_checked, certify, determines_the_matrix
+from robustrank.certificate import all_are_cross_checked, certify, undetermined_part
 from robustrank.linalg import TangentMap
 from robustrank.operators import StoredTangent, UnstoredTangent, as_operator
 from robustrank.simulate import Planted
@@ -46,7 +46,8 @@ def test_determined_if_the_jacobian_has_full_rank(stored: bool) -> None:
         rows = tangent_map(A, left, right, stored=True)
         assert isinstance(rows, StoredTangent)
         full = bool(np.linalg.matrix_rank(rows.rows.reshape(m, -1)) == freedom)
-        assert determines_the_matrix(tangent_map(A, left, right, stored), np.ones(m)) == full
+        missing = undetermined_part(tangent_map(A, left, right, stored), np.ones(m))
+        assert (missing is None) == full
         seen.add(full)
     assert seen == {True, False}
 
@@ -55,8 +56,12 @@ def test_measurements_that_are_not_fitted_do_not_count() -> None:
     rng = np.random.default_rng(1)
     operator = as_operator(rng.standard_normal((100, 8, 7)))
     tangent = operator.tangent(*bases(rng, 8, 7, 2))
-    assert determines_the_matrix(tangent, np.ones(100))
-    assert not determines_the_matrix(tangent, (np.arange(100) < 20).astype(float))
+    fitted = (np.arange(100) < 20).astype(float)
+    assert undetermined_part(tangent, np.ones(100)) is None
+    change = undetermined_part(tangent, fitted)
+    assert change is not None
+    along = np.abs(tangent.apply(change))
+    assert along[:20].max() < 1e-6 < along[20:].max()
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -74,8 +79,8 @@ def test_a_row_with_as_many_entries_as_the_rank_is_not_cross_checked(
         A = every_entry[(row > 0) | (column < entries_of_the_first_row)]
         tangent = tangent_map(A, left, right, stored)
         fitted = np.ones(len(A), dtype)
-        assert determines_the_matrix(tangent, fitted)
-        assert all_are_cross_checked(tangent, fitted) is expected
+        assert undetermined_part(tangent, fitted) is None
+        assert all_are_cross_checked(tangent, fitted, np.arange(len(A))) is expected
 
 
 def test_random_measurements_beyond_the_degrees_of_freedom_are_cross_checked() -> None:
@@ -85,7 +90,7 @@ def test_random_measurements_beyond_the_degrees_of_freedom_are_cross_checked() -
     left, right = bases(rng, n1, n2, r)
     for m, expected in ((freedom, False), (freedom + 4, True), (3 * freedom, True)):
         tangent = as_operator(rng.standard_normal((m, n1, n2))).tangent(left, right)
-        assert all_are_cross_checked(tangent, np.ones(m)) is expected
+        assert all_are_cross_checked(tangent, np.ones(m), np.arange(m)) is expected
 
 
 def test_a_row_that_depends_on_an_outlier_is_not_certified() -> None:
@@ -121,12 +126,18 @@ def test_sampled_entries_never_certify_a_wrong_matrix(solver: str) -> None:
 
 
 @pytest.mark.parametrize("solver", ["auto", "message-passing", "median-tgd"])
-@pytest.mark.parametrize("check", ["determines_the_matrix", "all_are_cross_checked"])
+@pytest.mark.parametrize(
+    ("check", "failed"),
+    [
+        ("undetermined_part", lambda tangent, _: tangent.U),
+        ("all_are_cross_checked", lambda *_: False),
+    ],
+)
 def test_every_result_is_checked_before_it_is_certified(
-    check: str, solver: str, small: Planted, monkeypatch: pytest.MonkeyPatch
+    check: str, failed: Any, solver: str, small: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert rr.recover(small.A, small.y, 2, solver=solver).certificate.determined
-    monkeypatch.setattr(import_module(certify.__module__), check, lambda *_: False)
+    assert not rr.recover(small.A, small.y, 2, solver=solver).certificate.objections
+    monkeypatch.setattr(import_module(certify.__module__), check, failed)
     result = rr.recover(small.A, small.y, 2, solver=solver)
-    assert not result.certificate.determined
+    assert result.certificate.objections
     assert not result.certified

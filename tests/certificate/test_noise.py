@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import gammaln
 
 import robustrank as rr
-from robustrank.certificate.noise import NoiseFit, fit_noise
-from robustrank.operators import as_operator
-from robustrank.problem import Problem
+from robustrank.certificate.noise import NoiseFit, noise_statistics
 from robustrank.simulate import plant
 
 
@@ -33,42 +33,47 @@ def test_sigma_is_in_the_units_of_y() -> None:
     assert scaled.noise == pytest.approx(plain.noise, rel=1e-6)
 
 
-def test_level_counts_the_measurements_beyond_the_degrees_of_freedom() -> None:
-    rng = np.random.default_rng(0)
-    problem = Problem(as_operator(rng.standard_normal((100, 8, 6))), rng.standard_normal(100), 2)
-    residual = np.where(np.arange(100) < 80, 0.1, 0.0)
-    fit = fit_noise(problem, residual, 80)
-    assert problem.degrees_of_freedom == 24
-    deviation = math.sqrt(80 * 0.1**2 / (80 - 24))
-    assert fit.level == pytest.approx(deviation / float(problem.typical_deviation))
-    assert (fit.inliers, fit.measurements, fit.degrees_of_freedom) == (80, 100, 24)
+def noise_fit(deviation: float, inliers: int = 900, null: float = 2.0) -> NoiseFit:
+    """900 of 1,000 measurements fitted with 500 degrees of freedom."""
+    with np.errstate(divide="ignore"):
+        gains = np.full(inliers, np.log(null / max(deviation, 1e-16)))
+    return NoiseFit(deviation, null, inliers, 1000, 500, gains)
 
 
-@pytest.mark.parametrize("inliers", [0, 23, 24])
+def test_level_is_relative_to_the_trivial_prediction() -> None:
+    assert noise_fit(0.1).level == pytest.approx(0.05)
+    assert noise_fit(0.1, null=0.0).level == math.inf  # nothing is left to explain
+
+
+@pytest.mark.parametrize("inliers", [0, 499, 500])
 def test_without_measurements_beyond_the_degrees_of_freedom_nothing_is_known(inliers: int) -> None:
-    rng = np.random.default_rng(0)
-    problem = Problem(as_operator(rng.standard_normal((100, 8, 6))), rng.standard_normal(100), 2)
-    fit = fit_noise(problem, np.zeros(100), inliers)
-    assert fit.level == math.inf
+    fit = noise_fit(0.1, inliers)
     assert fit.evidence == -math.inf
     assert fit.prediction_error == math.inf
 
 
 def test_evidence_is_the_likelihood_ratio_less_the_choice_of_outliers() -> None:
-    fit = NoiseFit(level=0.05, inliers=900, measurements=1000, degrees_of_freedom=500)
     choices = gammaln(1001) - gammaln(901) - gammaln(101)
-    assert fit.evidence == pytest.approx(400 * math.log(20) - choices)
+    expected = 400 * math.log(20) - choices
+    assert noise_fit(0.1).evidence == pytest.approx(expected, abs=0.01)
+
+
+def test_only_the_least_informative_inliers_are_evidence() -> None:
+    """The fit may have been chosen to fit the 500 others."""
+    fit = noise_fit(0.1)
+    gains = np.concatenate([np.full(450, 100.0), np.full(450, 0.5)])
+    changed = NoiseFit(0.1, 2.0, 900, 1000, 500, gains)
+    expected = 400 * 0.5 - (400 * math.log(20) - fit.evidence)
+    assert changed.evidence == pytest.approx(expected)
 
 
 def test_evidence_of_an_exact_fit_is_finite() -> None:
-    fit = NoiseFit(level=0.0, inliers=900, measurements=1000, degrees_of_freedom=500)
-    assert 1e5 < fit.evidence < math.inf
+    assert 1e4 < noise_fit(0.0).evidence < math.inf
 
 
-@pytest.mark.parametrize("level", [math.inf, math.nan])
-def test_a_level_that_is_not_finite_is_no_evidence(level: float) -> None:
-    fit = NoiseFit(level=level, inliers=900, measurements=1000, degrees_of_freedom=500)
-    assert fit.evidence == -math.inf
+@pytest.mark.parametrize("deviation", [math.inf, math.nan])
+def test_a_deviation_that_is_not_finite_is_no_evidence(deviation: float) -> None:
+    assert noise_fit(deviation).evidence == -math.inf
 
 
 def test_prediction_error_is_that_of_measurements_left_out() -> None:
@@ -81,5 +86,64 @@ def test_prediction_error_is_that_of_measurements_left_out() -> None:
         new, target = rng.standard_normal((20, 30)), rng.standard_normal(20)
         squares.append(np.mean((target - new @ x) ** 2))
         level = np.linalg.norm(y - J @ x) / math.sqrt(30)
-        predicted.append(NoiseFit(float(level), 60, 60, 30).prediction_error ** 2)
+        fit = NoiseFit(float(level), 1.0, 60, 60, 30, np.ones(60))
+        predicted.append(fit.prediction_error**2)
     assert np.mean(predicted) == pytest.approx(np.mean(squares), rel=0.1)
+
+
+Array = np.ndarray[Any, Any]
+Noise = Callable[[np.random.Generator, int], Array]
+HONEST: dict[str, Noise] = {
+    "Gaussian": lambda rng, m: rng.standard_normal(m),
+    "uniform": lambda rng, m: rng.uniform(-1, 1, m),
+    "Student's t with 3 degrees of freedom": lambda rng, m: rng.standard_t(3, m),
+}
+
+
+@pytest.mark.parametrize("kind", HONEST)
+def test_statistics_of_noise_are_about_standard_normal(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    values = np.asarray(
+        [noise_statistics(HONEST[kind](rng, 400), rng.standard_normal(400)) for _ in range(400)]
+    )
+    assert np.abs(values.mean(axis=0)).max() < 0.25
+    assert np.all((values.std(axis=0) > 0.8) & (values.std(axis=0) < 1.2))
+    assert np.mean(np.abs(values).max(axis=1) > 4) < 0.01
+
+
+# Faults of 20 % of the measurements, given their noise and their predictions, and the statistic
+# that detects them.
+FAULTS: dict[str, tuple[Callable[[Array, Array], Array], int]] = {
+    "offset": (lambda noise, _: noise + 5, 0),
+    "dead": (lambda noise, predicted: noise - predicted, 1),
+    "gain": (lambda noise, predicted: noise + 0.5 * predicted, 1),
+    "clipped": (lambda noise, predicted: np.clip(predicted + noise, -0.5, 0.5) - predicted, 1),
+    "noise proportional to the signal": (
+        lambda noise, predicted: noise * (1 + 5 * abs(predicted)),
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_kind_of_fault_is_detected(fault: str) -> None:
+    change, which = FAULTS[fault]
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        predicted = rng.standard_normal(2000)
+        residual = 0.1 * rng.standard_normal(2000)
+        faulty = np.arange(2000) < (2000 if which == 2 else 400)
+        residual[faulty] = change(residual, predicted)[faulty]
+        assert abs(noise_statistics(residual, predicted)[which]) > 4
+
+
+@pytest.mark.parametrize("residual", [np.zeros(50), np.ones(2)])
+def test_statistics_without_information_are_zero(residual: Array) -> None:
+    assert noise_statistics(residual, np.ones(len(residual))) == (0.0, 0.0, 0.0)
+
+
+def test_statistics_do_not_depend_on_units() -> None:
+    rng = np.random.default_rng(4)
+    residual, predicted = rng.standard_normal(100), rng.standard_normal(100)
+    plain = noise_statistics(residual, predicted)
+    assert noise_statistics(1e-30 * residual, 1e30 * predicted) == pytest.approx(plain)

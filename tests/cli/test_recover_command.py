@@ -91,7 +91,37 @@ def test_noise_is_described_in_the_summary(folder: Path, tmp_path: Path) -> None
     assert float(found[1]) == pytest.approx(0.1, rel=0.1)
 
 
-@pytest.mark.parametrize("limit", [["--max-iterations", 1], ["--time-limit", 0.000001]])
+@pytest.mark.parametrize(
+    ("options", "eigenvalues", "certified"),
+    [
+        (["--symmetric"], [2.0, -1.0], True),
+        (["--psd"], [2.0, 1.0], True),
+        (["--psd"], [2.0, -1.0], False),
+        ([], [2.0, -1.0], False),
+    ],
+)
+def test_known_symmetry(
+    options: list[str], eigenvalues: list[float], certified: bool, tmp_path: Path
+) -> None:
+    """The sensing matrices are symmetric, so that nothing else determines the matrix."""
+    rng = np.random.default_rng(1)
+    a, L = rng.standard_normal((120, 8)), rng.standard_normal((8, 2))
+    A = a[:, :, None] * a[:, None, :]
+    y = np.einsum("ijk,jk->i", A, L * eigenvalues @ L.T)
+    np.savez(tmp_path / "p.npz", A=A, y=y)
+    done = run("recover", "p.npz", "--rank", 2, *options, "--out", "result.npz", cwd=tmp_path)
+    assert done.returncode == (0 if certified else 1), done.stderr
+    expected = {True: "recovered", False: "unexplained" if options else "not identified"}
+    assert f"status           {expected[certified]}:" in done.stdout
+    matrix = rr.load(tmp_path / "result.npz").matrix
+    if certified:
+        assert np.allclose(matrix, L * eigenvalues @ L.T)
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [["--solver", "gauss-newton", "--max-iterations", 1], ["--time-limit", 0.000001]],
+)
 def test_exit_status_1_without_convergence(limit: list[object], folder: Path) -> None:
     done = run("recover", "p.npz", "--rank", 2, *limit, cwd=folder)
     assert done.returncode == 1

@@ -34,9 +34,9 @@ def dense_solution(A: Array, U: Array, V: Array, w: Array, target: Array, dampin
 
 @pytest.fixture(params=["by conjugate gradients", "by factorization"])
 def _method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Solve as on the CPU or as on a GPU."""
-    on_gpu = request.param == "by factorization"
-    monkeypatch.setattr("robustrank.linalg.least_squares.on_gpu", lambda _: on_gpu)
+    """Solve as a large problem on the CPU or as a small one."""
+    size = 300 if request.param == "by factorization" else 0
+    monkeypatch.setattr("robustrank.linalg.least_squares._DIRECT_SIZE_ON_CPU", size)
 
 
 def check_solution(xp: Any, dtype: str, damping: float) -> None:
@@ -84,24 +84,27 @@ def test_unstored_map_gives_the_same_solution() -> None:
     assert np.allclose(W, dense_solution(A, U, V, w, target, 2.5), atol=1e-6)
 
 
-def test_factorization_is_used_on_a_gpu_only(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("on_gpu", [False, True])
+def test_factorization_is_used_for_few_unknowns_only(
+    on_gpu: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where that is faster: up to 3,000 unknowns on a GPU, and up to 300 on a CPU."""
     A, U, V, w, target = problem()
     stored, unstored = as_operator(A).tangent(U, V), UnstoredTangent(as_operator(A), U, V)
     right, damping = stored.adjoint(w * target), np.asarray(2.5)
-    assert solve_directly(stored, w, right, damping) is None
-    monkeypatch.setattr("robustrank.linalg.least_squares.on_gpu", lambda _: True)
+    monkeypatch.setattr("robustrank.linalg.least_squares.on_gpu", lambda _: on_gpu)
     W = solve_directly(stored, w, right, damping)
     assert W is not None
     assert np.allclose(W, dense_solution(A, U, V, w, target, 2.5), atol=1e-6)
     assert solve_directly(unstored, w, right, damping) is None  # it has no normal matrix
-    monkeypatch.setattr("robustrank.linalg.least_squares._DIRECT_SIZE", 10)
+    limit = "_DIRECT_SIZE" if on_gpu else "_DIRECT_SIZE_ON_CPU"
+    monkeypatch.setattr(f"robustrank.linalg.least_squares.{limit}", (N1 + N2) * R - 1)
     assert solve_directly(stored, w, right, damping) is None  # too many unknowns
 
 
 def test_failed_factorization_is_replaced_by_a_gradient_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("robustrank.linalg.least_squares.on_gpu", lambda _: True)
     monkeypatch.setattr(
         "robustrank.linalg.least_squares.solve_positive_definite",
         lambda _, right: np.full_like(right, np.nan),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robustrank.operators import DenseOperator, OperatorCheck, StoredTangent, check_operator
-from robustrank.operators.tangent import ScaledTangent
+from robustrank.operators.tangent_views import ScaledTangent
 
 M, N1, N2 = 37, 9, 7
 

@@ -8,18 +8,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robustrank.backend import full_precision, like, to_numpy
+from robustrank.backend import full_precision, like, namespace, to_numpy
 from robustrank.linalg import TangentMap, as_vector, from_vector
 from robustrank.operators import (
     CountedOperator,
     Operator,
+    PartTangent,
+    RowScaledOperator,
     ScaledOperator,
     StoredTangent,
+    SubsetOperator,
     TransposedOperator,
     UnstoredTangent,
     as_operator,
 )
-from robustrank.operators.tangent import ScaledTangent, TransposedTangent
+from robustrank.operators.tangent_views import (
+    ScaledTangent,
+    SubsetTangent,
+    TransposedTangent,
+    scattered,
+)
 
 M, N1, N2, R = 40, 6, 5, 2
 Array = Any
@@ -29,6 +37,22 @@ Maker = Callable[[Array, Array, Array], TangentMap]
 def transposed(A: Array) -> Operator:
     """The operator of A, stored as its transpose."""
     return TransposedOperator(as_operator(A.mT))
+
+
+def like_rows(A: Array) -> Array:
+    """A positive number for each A_i, in powers of two."""
+    numbers = 2.0 ** np.random.default_rng(4).integers(-9, 9, M)
+    return namespace(A).asarray(numbers, **like(A))
+
+
+def twice(A: Array) -> Operator:
+    """Every A_i, each after another one that is unrelated."""
+    return as_operator(namespace(A).reshape(namespace(A).stack([-3 * A, A], axis=1), (-1, N1, N2)))
+
+
+def every_second(A: Array) -> Array:
+    """The numbers of the second of each two rows."""
+    return namespace(A).asarray(np.arange(1, 2 * M, 2), device=like(A)["device"])
 
 
 # Maps that are all equal to the tangent map of the sensing data A at (U, V).
@@ -45,8 +69,22 @@ MAPS: dict[str, Maker] = {
     ),
     "scaled transposed": lambda A, U, V: ScaledOperator(transposed(2 * A), 0.5).tangent(U, V),
     "counted": lambda A, U, V: CountedOperator(as_operator(A)).tangent(U, V),
+    "row scaled": lambda A, U, V: RowScaledOperator(
+        as_operator(A / like_rows(A)[:, None, None]), like_rows(A)
+    ).tangent(U, V),
+    "subset": lambda A, U, V: SubsetOperator(twice(A), every_second(A)).tangent(U, V),
+    "row scaled subset": lambda A, U, V: RowScaledOperator(
+        SubsetOperator(twice(A / like_rows(A)[:, None, None]), every_second(A)), like_rows(A)
+    ).tangent(U, V),
+    "subset unstored": lambda A, U, V: SubsetTangent(
+        UnstoredTangent(twice(A), U, V), every_second(A), 2 * M
+    ),
+    "all rows and columns": lambda A, U, V: PartTangent(
+        as_operator(A).tangent(U, V), namespace(A).ones((N1 + N2, 1), **like(A))
+    ),
 }
-STORED = {"stored", "scaled", "counted"}
+STORED = {"stored", "scaled", "counted", "row scaled", "subset", "row scaled subset"}
+UNSTORED = {kind for kind in MAPS if "unstored" in kind}
 
 
 def arrays(dtype: str) -> dict[str, np.ndarray[Any, Any]]:
@@ -80,10 +118,15 @@ def test_tangent_map_agrees_with_its_definition(xp: Any, dtype: str, kind: str) 
         check(tangent.apply(W), along)
         check(as_vector(tangent.adjoint(w)), J.T @ host["w"])
         check(as_vector(tangent.gram(w, W)), J.T @ (host["w"] * along))
-        matrix = tangent.normal_matrix(w)
+        matrix, energies = tangent.normal_matrix(w), tangent.energies()
     assert (matrix is not None) == (kind in STORED)
     if matrix is not None:
         check(matrix, J.T @ (host["w"][:, None] * J))
+    assert (energies is None) == (kind in UNSTORED)
+    if energies is not None:
+        squares = J.reshape(M, R, N1 + N2) ** 2
+        check(energies, squares.sum(axis=1))
+    assert np.array_equal(to_numpy(tangent.admissible(W)), host["W"])
     assert np.array_equal(to_numpy(tangent.U), host["U"])
     assert np.array_equal(to_numpy(tangent.V), host["V"])
 
@@ -91,10 +134,43 @@ def test_tangent_map_agrees_with_its_definition(xp: Any, dtype: str, kind: str) 
 @pytest.mark.parametrize("kind", MAPS)
 def test_tangent_map_implements_the_protocol(kind: str) -> None:
     members = {name for name in vars(TangentMap) if not name.startswith("_")}
-    assert members == {"U", "V", "apply", "adjoint", "gram", "normal_matrix"}
+    assert members == {
+        "U",
+        "V",
+        "apply",
+        "adjoint",
+        "gram",
+        "normal_matrix",
+        "admissible",
+        "energies",
+    }
     host = arrays("float64")
     tangent = MAPS[kind](host["A"], host["U"], host["V"])
     assert all(hasattr(tangent, name) for name in members)
+
+
+def test_part_of_a_map_changes_some_rows_and_columns_only(xp: Any) -> None:
+    host = arrays("float64")
+    J = jacobian(host["A"], host["U"], host["V"])
+    mask = np.zeros((N1 + N2, 1))
+    mask[[2, N1, N1 + 3]] = 1
+    chosen = np.tile(mask[:, 0], R) > 0  # the entries of as_vector(W)
+    A, U, V, W, w = (xp.asarray(part) for part in host.values())
+    tangent = PartTangent(as_operator(A).tangent(U, V), xp.asarray(mask))
+    along = J[:, chosen] @ host["W"].T.ravel()[chosen]
+    assert np.allclose(to_numpy(tangent.apply(W)), along)
+    for found, expected in (
+        (tangent.adjoint(w), J.T @ host["w"]),
+        (tangent.gram(w, W), J.T @ (host["w"] * along)),
+        (tangent.admissible(W), host["W"].T.ravel()),
+    ):
+        assert np.allclose(to_numpy(as_vector(found)), np.where(chosen, expected, 0))
+    assert tangent.normal_matrix(w) is None  # that of the inner map has other entries
+
+
+def test_scattered_values_are_at_their_rows(xp: Any) -> None:
+    values, rows = xp.asarray(np.asarray([5.0, 6.0])), xp.asarray(np.asarray([0, 3]))
+    assert to_numpy(scattered(values, rows, 5)).tolist() == [5, 0, 0, 6, 0]
 
 
 def test_normal_matrix_is_accumulated_over_all_blocks() -> None:

@@ -29,7 +29,7 @@ from robustrank.report import render_report, write_report
 from robustrank.report.formatting import number, ratio, with_powers_of_ten
 from robustrank.report.rendering import render
 from robustrank.report.verdict import meter, verdict
-from robustrank.result import Attempt, Certificate, Status, explain
+from robustrank.result import Alternative, Attempt, Certificate, Status, explain
 
 
 def test_numbers_are_those_of_the_recovery() -> None:
@@ -68,7 +68,13 @@ def test_noise_level_that_cannot_be_estimated_is_unknown() -> None:
 
 def test_settled_page_leads_with_the_fit_within_the_noise() -> None:
     certificate = replace(
-        SETTLED.certificate, measurements=900, inliers=750, exact_fits=0, sigma=1.234e-5, noise=0.02
+        SETTLED.certificate,
+        measurements=900,
+        independent=900,
+        inliers=750,
+        exact_fits=0,
+        sigma=1.234e-5,
+        noise=0.02,
     )
     page = render_report(replace(SETTLED, certificate=certificate))
     found = re.search(r'<h2 id="verdict">.*?</h2>\s*<p>(.*?)</p>', page, re.DOTALL)
@@ -85,6 +91,7 @@ def test_meter_shows_inliers_if_settled_and_exact_fits_otherwise() -> None:
     certificate = replace(
         SETTLED.certificate,
         measurements=900,
+        independent=900,
         inliers=750,
         exact_fits=90,
         required=451,
@@ -112,6 +119,45 @@ def test_underdetermined_is_shown_as_a_failure() -> None:
         RECOVERY, compare_with=[replace(RECOVERY, status=Status.UNDERDETERMINED)]
     )
     assert "✗ Failed: underdetermined" in compared
+
+
+def test_alternative_of_an_ambiguous_result_is_described() -> None:
+    other = Alternative(RECOVERY.left, RECOVERY.right, 1170, "rows 2–4 and column 7")
+    page = render_report(replace(RECOVERY, status=Status.AMBIGUOUS, alternative=other))
+    assert 'class="verdict fair"' in page
+    assert '<h2 id="verdict">Ambiguous: two matrices explain the measurements</h2>' in page
+    assert (
+        "A second matrix is supported by 1,170 independent measurements and different in rows 2–4 "
+        "and column 7." in Reader(page).text
+    )
+    assert "A second matrix" not in Reader(FULL).text
+
+
+def test_part_that_is_not_identified_is_named() -> None:
+    certificate = replace(RECOVERY.certificate, unidentified="column 3")
+    page = render_report(replace(RECOVERY, status=Status.NOT_IDENTIFIED, certificate=certificate))
+    assert "Not identified: a part of the matrix is not measured" in page
+    assert "No measurement depends on column 3 of the matrix." in Reader(page).text
+
+
+def test_ambiguous_page_counts_inliers_if_there_is_noise() -> None:
+    """Exactly fitted measurements are counted if the result would have been exact."""
+    noisy = replace(SETTLED.certificate, inliers=350, degrees_of_freedom=60)
+    for certificate, filled in ((noisy, 87.5), (RECOVERY.certificate, 95.0)):
+        shown = meter(Status.AMBIGUOUS, certificate)
+        assert shown.filled == pytest.approx(filled)
+    page = render_report(replace(SETTLED, status=Status.AMBIGUOUS, certificate=noisy))
+    assert tile(page, "Inliers") == ("350", "87.5% of 400 measurements")
+    assert "is required" not in Reader(page).text
+
+
+def test_repetitions_count_as_one_measurement() -> None:
+    certificate = replace(RECOVERY.certificate, exact_fits=190, independent=200, required=101)
+    page = render_report(replace(RECOVERY, certificate=certificate))
+    assert tile(page, "Exact fits") == ("190", "95.0% of 200 independent measurements")
+    assert tile(page, "Rejected") == ("20", "5.0% of 400 measurements")
+    shown = meter(Status.RECOVERED, certificate)
+    assert [shown.filled, shown.notch] == pytest.approx([95.0, 50.5])
 
 
 def test_truth_is_evaluated_by_the_metrics() -> None:
@@ -226,7 +272,7 @@ def test_every_status_has_a_verdict_in_words(status: rr.Status) -> None:
         (RECOVERY.certificate, "at least 201 are required"),
         (replace(RECOVERY.certificate, exact_fits=3), "The evidence for this is"),
         (replace(RECOVERY.certificate, exact_fits=3, required=4010), "so few measurements"),
-        (replace(RECOVERY.certificate, determined=False), "do not determine every part"),
+        (replace(RECOVERY.certificate, objections=("a reason",)), "A reason."),
     ],
 )
 def test_evidence_comes_from_the_certificate(certificate: Certificate, expected: str) -> None:

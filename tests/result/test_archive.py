@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import math
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.result import Certificate, Check, Recovery, Status
+from robustrank.result import Alternative, Certificate, Check, Recovery, Status
 from robustrank.simulate import Planted
 
 
@@ -23,9 +24,10 @@ def recovery(small: Planted) -> Recovery:
 def check_same(found: Recovery, expected: Recovery) -> None:
     for name in ("left", "right", "outliers", "residual", "matrix"):
         assert np.array_equal(getattr(found, name), getattr(expected, name))
+    # In the text of a certificate, numbers that were not computed are equal: they are NaN.
+    assert repr(found.certificate) == repr(expected.certificate)
     for name in (
         "status",
-        "certificate",
         "history",
         "cutoff",
         "solver",
@@ -55,11 +57,68 @@ def test_file_contains_plain_arrays_and_a_json_header(recovery: Recovery, tmp_pa
     with np.load(tmp_path / "answer.npz", allow_pickle=False) as archive:
         assert np.array_equal(archive["matrix"], recovery.matrix)
         header = json.loads(str(archive["header"]))
-    assert (header["format"], header["version"]) == ("robustrank-recovery", 2)
+    assert (header["format"], header["version"]) == ("robustrank-recovery", 3)
     assert header["status"] == "RECOVERED"
     assert header["advice"] == Status.RECOVERED.advice
     assert header["history_columns"] == list(Check._fields)
-    assert Certificate(**header["certificate"]) == recovery.certificate
+    assert list(header["certificate"]) == [field.name for field in fields(Certificate)]
+    assert header["certificate"]["exact_fits"] == recovery.certificate.exact_fits
+    assert header["alternative"] is None
+
+
+# Every field of a certificate with another type than a number.
+FULL = {
+    "matrix_error": 0.01,
+    "held_out_error": math.inf,
+    "noise_statistics": (0.5, -1.25, 3.0),
+    "contested": (0, 7, 21),
+    "unidentified": "the antisymmetric part",
+    "objections": ("one reason", "another reason"),
+}
+
+
+def ambiguous(recovery: Recovery) -> Recovery:
+    other = Alternative(recovery.left[:, :1] + 1, recovery.right[:, :1], 170, "columns 2–4")
+    certificate = replace(recovery.certificate, **FULL)  # type: ignore[arg-type]
+    return replace(recovery, status=Status.AMBIGUOUS, certificate=certificate, alternative=other)
+
+
+def test_alternative_and_evidence_are_saved(recovery: Recovery, tmp_path: Path) -> None:
+    saved = ambiguous(recovery)
+    saved.save(tmp_path / "answer.npz")
+    loaded = rr.load(tmp_path / "answer.npz")
+    check_same(loaded, saved)
+    assert loaded.certificate == saved.certificate
+    assert {name: getattr(loaded.certificate, name) for name in FULL} == FULL
+    assert loaded.alternative is not None
+    assert saved.alternative is not None
+    assert np.array_equal(loaded.alternative.matrix, saved.alternative.matrix)
+    assert (loaded.alternative.supporting, loaded.alternative.where) == (170, "columns 2–4")
+
+
+def test_result_without_an_alternative_is_loaded_without_one(
+    recovery: Recovery, tmp_path: Path
+) -> None:
+    recovery.save(tmp_path / "answer.npz")
+    assert rr.load(tmp_path / "answer.npz").alternative is None
+    with np.load(tmp_path / "answer.npz") as archive:
+        assert not [name for name in archive if name.startswith("alternative")]
+
+
+@pytest.mark.parametrize("change", ["no left factor", "a flat left factor", "no support"])
+def test_malformed_alternative_raises(change: str, recovery: Recovery, tmp_path: Path) -> None:
+    ambiguous(recovery).save(tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz") as archive:
+        arrays = dict(archive)
+    left = arrays.pop("alternative_left")
+    if change != "no left factor":
+        arrays["alternative_left"] = left.ravel() if change == "a flat left factor" else left
+    if change == "no support":
+        header = json.loads(str(arrays["header"])) | {"alternative": {"where": "row 3"}}
+        arrays["header"] = np.asarray(json.dumps(header))
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.raises(ValueError, match="not a saved result"):
+        rr.load(tmp_path / "a.npz")
 
 
 def with_header(path: Path, recovery: Recovery, **changes: Any) -> Path:
@@ -72,11 +131,11 @@ def with_header(path: Path, recovery: Recovery, **changes: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize("version", [1, 99])
+@pytest.mark.parametrize("version", [1, 2, 99])
 def test_other_format_version_raises(version: int, recovery: Recovery, tmp_path: Path) -> None:
     path = with_header(tmp_path / "other.npz", recovery, version=version)
     with pytest.raises(
-        ValueError, match=rf"has format {version}, but .* reads format 2; read it with the version"
+        ValueError, match=rf"has format {version}, but .* reads format 3; read it with the version"
     ):
         rr.load(path)
 

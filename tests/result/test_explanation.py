@@ -18,6 +18,7 @@ CERTIFICATE = Certificate(
     required=201,
     inliers=385,
     measurements=400,
+    independent=400,
     degrees_of_freedom=66,
     tolerance=5e-7,
     misfit=1e-9,
@@ -63,11 +64,22 @@ EXPLANATIONS: dict[str, tuple[Status, dict[str, Any], str]] = {
         {"exact_fits": 7, "evidence": -math.inf},
         f"7{EXACT[3:]}. At least 201 are required.",
     ),
-    "not determined": (
+    "objections": (
         Status.UNEXPLAINED,
-        {"determined": False},
-        f"{EXACT}; at least 201 are required. The fitted measurements do not determine every part "
-        "of the matrix.",
+        {"objections": ("one reason", "another reason")},
+        f"{EXACT}; at least 201 are required. One reason. Another reason.",
+    ),
+    "not identified": (
+        Status.NOT_IDENTIFIED,
+        {"unidentified": "row 3"},
+        f"{EXACT}; at least 201 are required. No measurement depends on row 3 of the matrix.",
+    ),
+    "ambiguous": (Status.AMBIGUOUS, {}, f"{EXACT}; at least 201 are required."),
+    "ambiguous up to noise": (Status.AMBIGUOUS, {"exact_fits": 7}, f"{NOISY}."),
+    "repeated measurements": (
+        Status.SETTLED,
+        {"independent": 390},
+        f"{NOISY.replace('400', '390 independent')}.",
     ),
 }
 
@@ -79,12 +91,8 @@ def test_evidence_is_explained(case: str) -> None:
 
 
 def required(measurements: int, freedom: int, tolerance: float) -> int:
-    problem: Any = SimpleNamespace(
-        operator=SimpleNamespace(measurements=measurements),
-        degrees_of_freedom=freedom,
-        epsilon=tolerance / 1000,
-    )
-    return required_fits(problem)
+    problem: Any = SimpleNamespace(degrees_of_freedom=freedom, epsilon=tolerance / 1000)
+    return required_fits(problem, measurements)
 
 
 @pytest.mark.parametrize(
@@ -104,8 +112,7 @@ def test_certificate_requires_more_than_half_and_more_than_chance(
         CERTIFICATE, exact_fits=exact_fits, required=required(measurements, freedom, 1e-7)
     )
     assert certificate.is_exact is expected
-    assert replace(certificate, determined=True).is_exact is expected
-    assert not replace(certificate, determined=False).is_exact
+    assert not replace(certificate, objections=("a reason",)).is_exact
 
 
 def test_loose_tolerance_requires_more_exact_fits() -> None:

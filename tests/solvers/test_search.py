@@ -44,7 +44,7 @@ def test_time_limit_and_callback_apply_to_every_candidate() -> None:
 
 def test_result_of_an_earlier_candidate_is_kept_at_the_time_limit() -> None:
     planted = plant(30, 24, 2, 450, outliers=0.1, rng=5)
-    stopped_early = rr.GaussNewton(max_iterations=3)
+    stopped_early = rr.MedianTGD(max_iterations=100, name="the first")
     endless = rr.MedianTGD(max_iterations=10**7, tolerance=0, step_size=1e-6)
     solver = rr.Portfolio((stopped_early, endless), rank_estimator=None)
     result = rr.recover(planted.A, planted.y, 2, solver=solver, time_limit=0.3)

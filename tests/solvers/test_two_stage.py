@@ -111,7 +111,9 @@ def test_a_problem_that_waits_for_its_batch_does_not_end_before_it_is_solved() -
 
 def test_exhausted_when_the_second_solver_has_had_its_iterations() -> None:
     rng = np.random.default_rng(0)
-    problem = Problem(as_operator(rng.standard_normal((160, 12, 9))), rng.standard_normal(160), 2)
+    A = rng.standard_normal((160, 12, 9))
+    A /= np.linalg.norm(A, axis=(1, 2), keepdims=True)
+    problem = Problem(as_operator(A), rng.standard_normal(160), 2)
     solver = TwoStage(MessagePassing(patience=3), GaussNewton(max_iterations=4, tolerance=0))
     before, state = hand_over(problem, solver)
     assert not solver.is_exhausted(before)

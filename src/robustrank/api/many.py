@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from robustrank.api.inputs import Interrupted, checked_problem, memory_needed, solver_from
+from robustrank.api.positive import positive_semidefinite
 from robustrank.backend import (
     Seed,
     as_generator,
@@ -37,6 +38,8 @@ def recover_many(
     device: str | None = None,
     batch: int | None = None,
     rng: Seed = None,
+    symmetric: bool = False,
+    psd: bool = False,
 ) -> Iterator[Recovery]:
     """Recover a matrix from each of many problems, and yield the results in order.
 
@@ -49,7 +52,7 @@ def recover_many(
     problems
         Pairs (A, y) as for ``recover``. They are read as needed, so a generator never has more
         than one batch in memory.
-    rank, shape, solver, device, rng
+    rank, shape, solver, device, rng, symmetric, psd
         As for ``recover``; the same for all problems.
     batch
         The batch size. Default: on a GPU as many problems as fit in memory, at most 32; on a CPU 1.
@@ -68,16 +71,28 @@ def recover_many(
     check_count(rank=rank)
     if batch is not None:
         check_count(batch=batch)
-    return _results(_validated(iter(problems), rank, shape, device), chosen, batch, generator)
+
+    def validated(pair: Any) -> Problem:
+        return _problem(pair, rank, shape, device, symmetric or psd)
+
+    results = _results(_each(iter(problems), validated), chosen, batch, generator)
+    return _positive(results) if psd else results
 
 
-def _validated(
-    problems: Iterator[Any], rank: int, shape: tuple[int, int] | None, device: str | None
-) -> Iterator[Problem]:
+def _positive(results: Iterator[Recovery]) -> Iterator[Recovery]:
+    """The results for matrices that are known to be positive semidefinite."""
+    try:
+        for recovery in results:
+            yield positive_semidefinite(recovery)
+    except Interrupted as interruption:
+        raise Interrupted(positive_semidefinite(interruption.recovery)) from None
+
+
+def _each(problems: Iterator[Any], validated: Callable[[Any], Problem]) -> Iterator[Problem]:
     """The problems, each read and validated when it is needed."""
     for number in itertools.count():
         try:
-            yield _problem(next(problems), rank, shape, device)
+            yield validated(next(problems))
         except StopIteration:
             return
         except Exception as error:
@@ -85,12 +100,14 @@ def _validated(
             raise
 
 
-def _problem(pair: Any, rank: int, shape: tuple[int, int] | None, device: str | None) -> Problem:
+def _problem(
+    pair: Any, rank: int, shape: tuple[int, int] | None, device: str | None, symmetric: bool
+) -> Problem:
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise TypeError(f"a problem is a {type(pair).__name__}; expected a pair (A, y)")
     A, y = pair
     with explain_memory_errors(memory_needed(A)):
-        return checked_problem(A, y, rank, shape, device)
+        return checked_problem(A, y, rank, shape, device, symmetric)
 
 
 def _results(

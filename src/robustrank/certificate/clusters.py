@@ -27,7 +27,7 @@ _CONFIRMING_COLUMNS = 8
 
 
 def repetitions(operator: Operator, tangent: TangentMap) -> Labels:
-    """A number for each measurement, the same for measurements by nearly parallel A_i.
+    """A number for each measurement, the same for measurements by nearly parallel A_i of one norm.
 
     Parallel A_i have parallel rows in the tangent map, so the map finds the candidates; only if
     there are any, the A_i themselves are compared, which takes passes over the sensing data.
@@ -47,8 +47,7 @@ def repetitions(operator: Operator, tangent: TangentMap) -> Labels:
         return np.arange(m)
     pairs = _still_close(pairs, lambda: _measured(operator, rng))
     links = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(m, m))
-    labels: Labels = connected_components(links, directed=False)[1]
-    return labels
+    return connected_components(links, directed=False)[1].astype(np.intp)
 
 
 def _measured(operator: Operator, rng: np.random.Generator) -> list[Values]:
@@ -80,8 +79,8 @@ def _close_pairs(probes: list[Values]) -> Values:
     directions = _directions(probes)
     m = len(directions)
     tree = cKDTree(np.concatenate([directions, -directions]))
-    pairs = tree.query_pairs(_ANGLE, output_type="ndarray") % m
-    return pairs[pairs[:, 0] != pairs[:, 1]]
+    pairs: Values = tree.query_pairs(_ANGLE, output_type="ndarray") % m
+    return np.asarray(pairs[pairs[:, 0] != pairs[:, 1]])
 
 
 def _directions(probes: list[Values]) -> Values:
@@ -92,7 +91,5 @@ def _directions(probes: list[Values]) -> Values:
     values = np.stack(probes, axis=1).astype(float)
     values -= values.mean(axis=0)  # a part that all rows have in common makes no two of them alike
     norms = np.linalg.norm(values, axis=1, keepdims=True)
-    directions = np.divide(values, norms, out=np.zeros_like(values), where=norms > 0)
-    blank = np.flatnonzero(norms[:, 0] == 0)
-    directions[blank, 0] = 10.0 + np.arange(len(blank))
+    directions: Matrix = np.divide(values, norms, out=np.zeros_like(values), where=norms > 0)
     return directions

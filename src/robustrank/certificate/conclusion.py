@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.backend import Array, namespace, to_numpy
 from robustrank.certificate.clusters import repetitions
 from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
 from robustrank.certificate.determination import (
@@ -18,8 +18,8 @@ from robustrank.certificate.determination import (
 )
 from robustrank.certificate.held_out import predict_held_out
 from robustrank.certificate.identification import unidentified_part
-from robustrank.certificate.parts import Labels, Parts
 from robustrank.certificate.noise import LARGEST_STATISTICS, NoiseFit, noise_statistics
+from robustrank.certificate.parts import Labels, Parts, Selection
 from robustrank.linalg import TangentMap, frobenius_norm, lower_median, weighted
 from robustrank.problem import Problem
 from robustrank.result import Certificate, Status, StopReason
@@ -119,14 +119,14 @@ def _examined(
         return replace(certificate, unidentified=part, objections=(_UNDETERMINED,))
     if not all_are_cross_checked(tangent, fitted, labels):
         return replace(certificate, objections=(_UNCHECKED,))
-    certificate = _parts_examined(fit, tangent, labels, fitted, certificate)
+    certificate = _parts_examined(tangent, labels, fitted, certificate)
     if exact or certificate.objections:
         return certificate
     return _noise_examined(fit, tangent, labels, certificate)
 
 
 def _parts_examined(
-    fit: Fit, tangent: TangentMap, labels: Labels, fitted: Array, certificate: Certificate
+    tangent: TangentMap, labels: Labels, fitted: Array, certificate: Certificate
 ) -> Certificate:
     """The certificate with the parts of the matrix that are not, or hardly, supported."""
     energies = tangent.energies()
@@ -157,7 +157,9 @@ def _noise_examined(
     amplification = error_per_deviation(tangent, fit.weights / xp.max(fit.weights), freedom)
     held_out = predict_held_out(tangent, fit.weights, residual, labels, freedom)
     informative = spread[held_out.rows] * deviation < null
-    typical_error = float(np.median(np.abs(held_out.errors[informative]))) if informative.any() else math.inf
+    typical_error = (
+        float(np.median(np.abs(held_out.errors[informative]))) if informative.any() else math.inf
+    )
     values = to_numpy(residual)
     largest = float(np.max(np.abs(values / spread)[inlier]))
     near = np.abs(held_out.errors / spread[held_out.rows]) <= _PREDICTED * largest
@@ -192,7 +194,7 @@ def _count(fit: Fit, labels: Labels) -> Certificate:
     freedom = problem.degrees_of_freedom
     sizes = np.bincount(labels)
 
-    def independent(rows: Array) -> Labels:
+    def independent(rows: Array) -> Selection:
         """Which groups have more than half of their measurements among these rows."""
         return 2 * np.bincount(labels, weights=to_numpy(rows).astype(float)) > sizes
 

@@ -27,6 +27,6 @@ def is_exact_fit(problem: Problem, residual: Array) -> Array:
 
 
 def required_fits(problem: Problem, measurements: int) -> int:
-    """The number of exact fits, of so many measurements, that rules out chance and is a majority."""
+    """The number of exact fits, of so many measurements, that rules out chance, and a majority."""
     by_chance = _MARGIN + math.ceil(_MARGIN * exact_tolerance(problem) * measurements)
     return max(problem.degrees_of_freedom + by_chance, measurements // 2 + 1)

@@ -30,7 +30,7 @@ _CLOSE, _ROUNDINGS, _PROBES = 1e-4, 1e5, 5
 
 
 def undetermined_part(tangent: TangentMap, fitted: Array) -> Array | None:
-    """A change W = [dU; dV] of the matrix that changes no fitted measurement; None if there is none.
+    """A change W = [dU; dV] of the matrix that no fitted measurement depends on; None if none is.
 
     A matrix can fit more measurements than it has degrees of freedom and still be wrong if they do
     not depend on some part of it: sampled entries that leave out a row, for example. The test draws

@@ -29,9 +29,7 @@ def log_choices(total: Array, chosen: Array) -> Array:
     return total * entropy - 0.5 * xp.log(2 * math.pi * xp.clip(spread, min=1 / (2 * math.pi)))
 
 
-def best_set(
-    magnitudes: Array, spread: Array, null_deviation: Array, freedom: int
-) -> BestSet:
+def best_set(magnitudes: Array, spread: Array, null_deviation: Array, freedom: int) -> BestSet:
     """The set of inliers with the most evidence.
 
     Each set of the k smallest residuals, a majority, is a candidate. N inliers fitted to a standard

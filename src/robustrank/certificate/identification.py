@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robustrank.backend import Array, namespace, to_numpy
+from robustrank.backend import Array, epsilon, namespace, to_numpy
 from robustrank.certificate.determination import undetermined_part
 from robustrank.certificate.parts import name_parts
 from robustrank.linalg import TangentMap
@@ -12,6 +12,7 @@ from robustrank.linalg import TangentMap
 # A row or column is part of the change if its share of the largest one is above this.
 _NEGLIGIBLE = 1e-2
 _ANTISYMMETRIC = 1e-3
+_ROUNDINGS = 100
 
 
 def unidentified_part(tangent: TangentMap, example: Array) -> str:
@@ -20,7 +21,20 @@ def unidentified_part(tangent: TangentMap, example: Array) -> str:
     ``example`` is an array of shape (m,).
     """
     change = undetermined_part(tangent, namespace(example).ones_like(example))
-    return "" if change is None else _described(tangent, to_numpy(change))
+    if change is None:
+        return ""
+    return _unseen(tangent) or _described(tangent, to_numpy(change))
+
+
+def _unseen(tangent: TangentMap) -> str:
+    """The rows and columns on which no measurement depends at all, if the map is stored."""
+    energies = tangent.energies()
+    if energies is None:
+        return ""
+    largest = to_numpy(namespace(energies).max(energies, axis=0))
+    negligible = (_ROUNDINGS * epsilon(energies)) ** 2 * largest.max()
+    parts = np.flatnonzero(largest <= negligible)
+    return name_parts([int(part) for part in parts], tangent.U.shape[0])
 
 
 def _described(tangent: TangentMap, W: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
@@ -30,14 +44,16 @@ def _described(tangent: TangentMap, W: np.ndarray[tuple[int, ...], np.dtype[np.f
     right = np.concatenate([V, W[n1:]], axis=1)
     if n1 == len(V) and _is_antisymmetric(left, right):
         return "the antisymmetric part"
+    # Without energies: where the change is, in rows or in columns, whichever are fewer.
     rows = np.sqrt(np.maximum(np.sum((left @ (right.T @ right)) * left, axis=1), 0))
     columns = np.sqrt(np.maximum(np.sum((right @ (left.T @ left)) * right, axis=1), 0))
     seen_rows, seen_columns = rows > _NEGLIGIBLE * rows.max(), columns > _NEGLIGIBLE * columns.max()
-    parts = [
-        *(np.flatnonzero(seen_rows) if not seen_rows.all() else []),
-        *(n1 + np.flatnonzero(seen_columns) if not seen_columns.all() else []),
-    ]
-    return name_parts([int(part) for part in parts], n1) or "some combination of its entries"
+    parts = np.flatnonzero(seen_rows)
+    if seen_columns.mean() < seen_rows.mean():
+        parts = n1 + np.flatnonzero(seen_columns)
+    if min(seen_rows.mean(), seen_columns.mean()) == 1:
+        return "some combination of entries"
+    return name_parts([int(part) for part in parts], n1)
 
 
 def _is_antisymmetric(left: Array, right: Array) -> bool:

@@ -26,8 +26,8 @@ class NoiseFit:
 
     @property
     def level(self) -> float:
-        """The noise of an inlier relative to what a trivial prediction leaves."""
-        return self.deviation / self.null_deviation
+        """The noise of an inlier relative to what a trivial prediction leaves; ∞ if nothing is."""
+        return self.deviation / self.null_deviation if self.null_deviation > 0 else math.inf
 
     @property
     def evidence(self) -> float:

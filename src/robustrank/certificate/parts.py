@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtrc
+from scipy.special import betainc
 
 Values = np.ndarray[Any, np.dtype[np.float64]]
 Labels = np.ndarray[Any, np.dtype[np.intp]]
+Selection = np.ndarray[Any, np.dtype[np.bool_]]
 
 # A measurement informs a row or a column of the matrix if it depends on it at all: its energy is
 # at least this share of that of the measurement that depends on it most.
@@ -55,8 +56,8 @@ class Parts:
     total_rejected: float
 
     @classmethod
-    def counted(cls, energies: Values, rows: int, labels: Labels, fitted: Values) -> Parts:
-        """Count from the energies of the tangent map; ``fitted`` is boolean, (m,)."""
+    def counted(cls, energies: Values, rows: int, labels: Labels, fitted: Selection) -> Parts:
+        """Count from the energies of the tangent map; ``fitted`` and ``labels`` are (m,)."""
         share = energies / np.maximum(energies.sum(axis=1, keepdims=True), 1e-300)
         informs = share > _INFORMS * share.max(axis=0)
         weight = 1.0 / np.bincount(labels)[labels]  # repetitions count as one
@@ -90,7 +91,9 @@ class Parts:
         needed = np.round(self.supporting) - rank
         rate = np.minimum(outliers / self.total, 0.5)
         # The binomial distribution has heavier tails than drawing without replacement.
-        probability = np.where(needed > 0, bdtrc(needed - 1, informing, rate), 1.0)
+        # P(X ≥ k) for X of B(n, p) is the incomplete beta function I_p(k, n − k + 1).
+        tail = betainc(np.maximum(needed, 1), np.maximum(informing - needed + 1, 1), rate)
+        probability = np.where(needed > 0, tail, 1.0)
         contradiction = 2 * outliers >= self.total
         searchable = self.rejected >= 2 * rank + _SEARCHABLE
         probability = np.where(contradiction | searchable, 0.0, probability)

@@ -32,6 +32,8 @@ _FILE = click.Path(path_type=Path)
 @click.option("--sensing", type=_FILE, help="Sensing data A as .npy, of any size; read in blocks.")
 @click.option("--measurements", type=_FILE, help="Measurements y as .npy or .csv.")
 @click.option("--shape", type=MatrixShape(), help="Shape of the matrix; needed if A is (m, n1·n2).")
+@click.option("--symmetric", is_flag=True, help="The matrix is known to be symmetric.")
+@click.option("--psd", is_flag=True, help="The matrix is symmetric positive semidefinite.")
 @click.option("--solver", type=click.Choice(list(SOLVERS)), default="auto", show_default=True)
 @click.option("--max-iterations", type=int, help="Maximum number of iterations of each solver.")
 @click.option(
@@ -88,6 +90,8 @@ def _solve(data: MeasuredData, given: dict[str, Any]) -> Recovery:
             time_limit=given["time_limit"],
             device=given["device"],
             rng=given["seed"],
+            symmetric=given["symmetric"],
+            psd=given["psd"],
         )
 
 

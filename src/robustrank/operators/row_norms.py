@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace
+from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.operators.kernels import in_blocks
 
 _BLOCK_ENTRIES = 2**22
 
 
-def row_norms(flat: Array) -> Array:
+def row_norms(flat: Array, first: int = 0) -> Array:
     """The Euclidean norm of each row of an (m, size) array, of shape (m,).
 
-    Raises ValueError if a row has NaN or infinity. Rows whose squares overflow or underflow are
-    scaled first.
+    Raises ValueError if a row has NaN or infinity; ``first`` is the number of the first row in the
+    message. Rows whose squares overflow or underflow are scaled first.
     """
     norms = _by_numpy(flat) if isinstance(flat, np.ndarray) else _by_library(flat)
     xp = namespace(norms)
@@ -25,10 +25,9 @@ def row_norms(flat: Array) -> Array:
     unsafe = ~((norms > smallest) & (norms < math.inf))
     if not bool(xp.any(unsafe)):
         return norms
-    exact = [
-        _scaled_norm(flat, row) if is_unsafe else float(norm)
-        for row, (norm, is_unsafe) in enumerate(zip(norms.tolist(), unsafe.tolist(), strict=True))
-    ]
+    exact = to_numpy(norms).copy()
+    for row in np.flatnonzero(to_numpy(unsafe)):
+        exact[row] = _scaled_norm(flat, int(row), first)
     return xp.asarray(exact, **like(norms))
 
 
@@ -48,17 +47,18 @@ def _by_library(flat: Array) -> Array:
     xp, (m, size) = namespace(flat), flat.shape
     height = max(1, _BLOCK_ENTRIES // size)
     blocks = (flat[first : min(first + height, m), :] for first in range(0, m, height))
-    return xp.concat([xp.linalg.vector_norm(block, axis=1) for block in blocks], axis=0)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        return xp.concat([xp.linalg.vector_norm(block, axis=1) for block in blocks], axis=0)
 
 
-def _scaled_norm(flat: Array, row: int) -> float:
+def _scaled_norm(flat: Array, row: int, first: int) -> float:
     """The norm of one row, computed without overflow."""
     xp = namespace(flat)
     entries = flat[row, :]
     largest = float(xp.max(xp.abs(entries)))
     if not math.isfinite(largest):
         raise ValueError(
-            f"A contains NaN or infinity (first in row {row}); expected finite numbers. "
+            f"A contains NaN or infinity (first in row {first + row}); expected finite numbers. "
             "Remove such rows from A and y"
         )
     return largest * float(xp.linalg.vector_norm(entries / largest)) if largest > 0 else 0.0

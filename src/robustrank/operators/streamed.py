@@ -69,7 +69,9 @@ class StreamedOperator(ArrayBackedOperator):
     def _row_norms(self) -> Array:
         if self._by_columns:
             return self._row_norms_by_columns()
-        return np.concatenate([row_norms(block) for _, block in self._reader.blocks()])
+        return np.concatenate(
+            [row_norms(block, rows.start) for rows, block in self._reader.blocks()]
+        )
 
     def _row_norms_by_columns(self) -> Array:
         """The same from columns: blocks are combined by the hypotenuse, which does not overflow."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from robustrank.backend import Array, like, namespace
-from robustrank.linalg import TangentMap, as_vector, from_vector, matvec, vecmat
+from robustrank.linalg import as_vector, from_vector, matvec, vecmat
 from robustrank.operators.kernels import Kernels, kernels_for
 
 _BLOCK_ROWS = 512

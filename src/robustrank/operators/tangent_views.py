@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import array_api_extra as xpx
-
 from robustrank.backend import Array, like, namespace
 from robustrank.linalg import TangentMap
 
@@ -205,9 +203,12 @@ class TransposedTangent(TangentView):
 
 
 def scattered(values: Array, rows: Array, size: int) -> Array:
-    """A vector of this size with these values at these rows, and zeros elsewhere."""
-    zeros = namespace(values).zeros(size, **like(values))
-    return xpx.at(zeros)[rows].set(values)
+    """A vector of this size with these values at these increasing rows, and zeros elsewhere."""
+    xp = namespace(values)
+    numbers = xp.arange(size, **like(rows))
+    places = xp.clip(xp.searchsorted(rows, numbers), max=rows.shape[0] - 1)
+    chosen = xp.take(rows, places) == numbers
+    return xp.where(chosen, xp.take(values, places), xp.zeros(size, **like(values)))
 
 
 def _swapped(W: Array, upper: int) -> Array:

@@ -12,7 +12,7 @@ from robustrank.backend import to_numpy
 from robustrank.metrics import Evaluation, Truth, evaluate
 from robustrank.report.formatting import number, ratio, share, solver_labels
 from robustrank.report.verdict import verdict
-from robustrank.result import Certificate, Recovery, Status
+from robustrank.result import Certificate, Recovery, counted_measurements, fits_up_to_noise
 
 _LISTED = 8
 
@@ -37,14 +37,14 @@ class TextTable:
 def fit_tiles(recovery: Recovery) -> list[Tile]:
     """How well the measurements are fitted; with noise, inliers replace exact fits."""
     certificate = recovery.certificate
-    total = certificate.measurements
+    total, counted = certificate.measurements, counted_measurements(certificate)
     rejected = int(np.count_nonzero(to_numpy(recovery.outliers)))
-    if recovery.status is Status.SETTLED:
+    if fits_up_to_noise(recovery.status, certificate):
         name, fitted = "Inliers", certificate.inliers
     else:
         name, fitted = "Exact fits", certificate.exact_fits
     return [
-        Tile(name, f"{fitted:,}", f"{share(fitted, total)} of {total:,} measurements"),
+        Tile(name, f"{fitted:,}", f"{share(fitted, certificate.independent)} of {counted}"),
         Tile("Rejected", f"{rejected:,}", f"{share(rejected, total)} of {total:,} measurements"),
         _noise_tile(certificate),
         Tile("Misfit", number(certificate.misfit), "median |residual| / median |y|"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from robustrank.report.formatting import capitalized, with_powers_of_ten
-from robustrank.result import Certificate, Recovery, Status, explain
+from robustrank.result import Certificate, Recovery, Status, explain, fits_up_to_noise
 
 
 @dataclass(frozen=True)
@@ -23,17 +23,22 @@ def verdict(status: Status) -> Verdict:
         return Verdict("good", "✓", "Recovered")
     if status is Status.SETTLED:
         return Verdict("fair", "≈", "Settled, up to noise")
+    if status is Status.AMBIGUOUS:
+        return Verdict("fair", "?", "Ambiguous: two matrices explain the measurements")
+    if status is Status.NOT_IDENTIFIED:
+        return Verdict("fair", "?", "Not identified: a part of the matrix is not measured")
     if status in (Status.UNEXPLAINED, Status.UNDERDETERMINED, Status.DIVERGED):
         return Verdict("bad", "✗", f"Failed: {status.value}")
     return Verdict("fair", "!", f"Unfinished: {status.value}")
 
 
 def sentences(recovery: Recovery) -> list[str]:
-    """The meaning of the status and the evidence; with noise, the evidence first."""
+    """The meaning of the status, the evidence and a second matrix; if settled, evidence first."""
     status = recovery.status
     evidence = with_powers_of_ten(explain(status, recovery.certificate))
     both = [capitalized(status.meaning), evidence]
-    return both[::-1] if status is Status.SETTLED else both
+    other = [] if recovery.alternative is None else [f"A second matrix is {recovery.alternative}."]
+    return (both[::-1] if status is Status.SETTLED else both) + other
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class Meter:
 
 def meter(status: Status, certificate: Certificate) -> Meter:
     """Exact fits against the number required; with noise, inliers against degrees of freedom."""
-    if status is Status.SETTLED:
+    if fits_up_to_noise(status, certificate):
         fitted, notch = certificate.inliers, certificate.degrees_of_freedom
         label = f"{notch:,} degrees of freedom"
     else:
@@ -57,4 +62,4 @@ def meter(status: Status, certificate: Certificate) -> Meter:
 
 
 def _percent(count: int, certificate: Certificate) -> float:
-    return 100 * min(count / max(certificate.measurements, 1), 1.0)
+    return 100 * min(count / max(certificate.independent, 1), 1.0)

@@ -2,7 +2,13 @@
 
 from robustrank.result.archive import load, save
 from robustrank.result.certificate import Certificate
-from robustrank.result.explanation import exact_sentence, explain, noise_sentence
+from robustrank.result.explanation import (
+    counted_measurements,
+    exact_sentence,
+    explain,
+    fits_up_to_noise,
+    noise_sentence,
+)
 from robustrank.result.history import Check, History
 from robustrank.result.recovery import Alternative, Attempt, Recovery, singular_values
 from robustrank.result.status import Status, StopReason
@@ -16,8 +22,10 @@ __all__ = [
     "Recovery",
     "Status",
     "StopReason",
+    "counted_measurements",
     "exact_sentence",
     "explain",
+    "fits_up_to_noise",
     "load",
     "noise_sentence",
     "save",

@@ -14,7 +14,7 @@ from robustrank.result.status import Status
 
 def explain(status: Status, certificate: Certificate) -> str:
     """The evidence for or against a result, in one to three sentences."""
-    if status is Status.SETTLED:
+    if fits_up_to_noise(status, certificate):
         return f"{noise_sentence(certificate)}."
     exact = exact_sentence(certificate)
     if certificate.required > certificate.independent:
@@ -43,21 +43,26 @@ def _capitalized(sentence: str) -> str:
 def exact_sentence(certificate: Certificate) -> str:
     """The number of measurements that are fitted exactly."""
     return (
-        f"{certificate.exact_fits:,} of {_measurements(certificate)} are fitted "
+        f"{certificate.exact_fits:,} of {counted_measurements(certificate)} are fitted "
         f"exactly (relative residual at most {certificate.tolerance:.0e})"
     )
 
 
-def _measurements(certificate: Certificate) -> str:
-    """The number of measurements that count."""
-    kind = "measurements" if certificate.independent == certificate.measurements else "independent measurements"
-    return f"{certificate.independent:,} {kind}"
+def counted_measurements(certificate: Certificate) -> str:
+    """The number of measurements that count: repetitions count as one."""
+    repeated = certificate.independent < certificate.measurements
+    return f"{certificate.independent:,} {'independent ' if repeated else ''}measurements"
+
+
+def fits_up_to_noise(status: Status, certificate: Certificate) -> bool:
+    """Whether the result fits the inliers up to noise rather than exactly."""
+    return status is Status.SETTLED or (status is Status.AMBIGUOUS and not certificate.is_exact)
 
 
 def noise_sentence(certificate: Certificate) -> str:
     """The number of measurements that are fitted within the noise, and the noise level."""
     return (
-        f"{certificate.inliers:,} of {_measurements(certificate)} fit within the "
+        f"{certificate.inliers:,} of {counted_measurements(certificate)} fit within the "
         f"noise, σ ≈ {certificate.sigma:.3g} ({100 * certificate.noise:.2g}% of a typical "
         "measurement)"
     )

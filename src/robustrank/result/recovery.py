@@ -48,6 +48,12 @@ class Alternative:
         """The second matrix."""
         return self.left @ namespace(self.right).matrix_transpose(self.right)
 
+    def __str__(self) -> str:
+        return (
+            f"supported by {self.supporting:,} independent measurements and different in "
+            f"{self.where}"
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Recovery:
@@ -133,7 +139,7 @@ class Recovery:
         return [
             ("status", str(self.status)),
             ("evidence", explain(self.status, self.certificate)),
-            *self._alternative_rows(),
+            *([] if self.alternative is None else [("alternative", str(self.alternative))]),
             ("outliers", f"{rejected:,} measurements rejected ({share:.1%})"),
             ("misfit", f"{self.certificate.misfit:.2e} of a typical measurement"),
             ("singular values", shown + more),
@@ -145,13 +151,6 @@ class Recovery:
             *([("tried", tried)] if len(self.attempts) > 1 else []),
             ("next", self.status.advice),
         ]
-
-    def _alternative_rows(self) -> list[tuple[str, str]]:
-        other = self.alternative
-        if other is None:
-            return []
-        text = f"supported by {other.supporting:,} measurements, differs in {other.where}"
-        return [("alternative", text)]
 
     def _title(self) -> str:
         rows, columns = self.shape

@@ -9,7 +9,7 @@ import numpy as np
 
 from robustrank.backend import Array
 from robustrank.certificate import Fit, certify, exact_tolerance, is_exact_fit
-from robustrank.linalg import TangentMap, symmetric_factors
+from robustrank.linalg import TangentMap, frobenius_norm, symmetric_factors
 from robustrank.metrics import balance
 from robustrank.operators import RowScaledTangent
 from robustrank.problem import Problem
@@ -37,7 +37,9 @@ def assemble(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recover
         return tangent if solver.unit_rows else RowScaledTangent(tangent, problem.row_factors)
 
     left, right = state.U, state.V
-    norm = float(np.linalg.norm(singular_values(left, right))) * units.matrix / unit.units.matrix
+    with np.errstate(over="ignore"):  # a diverged run has factors of any size
+        norm = float(frobenius_norm(singular_values(left, right)))
+    norm *= units.matrix / unit.units.matrix
     fit = Fit(unit, residual, state.weights, solver.noise_spread(normalized), linearize, norm)
     certificate, status = certify(fit, outcome.reason)
     if certificate.is_exact:

@@ -280,7 +280,8 @@ def _reference_size(values: Array) -> Array:
     xp = namespace(values)
     norm = xp.linalg.vector_norm(values, axis=-1)
     smallest = xp.min(values, axis=-1)
-    size = xp.clip(_SMALLEST_VALUES * smallest, min=_ROUNDINGS * epsilon(values) * norm, max=norm)
+    least = xp.maximum(_SMALLEST_VALUES * smallest, _ROUNDINGS * epsilon(values) * norm)
+    size = xp.minimum(least, norm)
     return xp.where(size > 0, size, xp.ones_like(size))
 
 

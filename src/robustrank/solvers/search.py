@@ -141,7 +141,11 @@ class _Search:
         self, problem: Problem, solver: Solver[Any], outcome: Outcome, started_at: Outcome
     ) -> tuple[Solver[Any], Outcome]:
         """The outcome after the final fit, unless the outcome is exact or the run was stopped."""
-        if not (isinstance(self.chosen, Portfolio) and solver.unit_rows and _can_improve(problem, outcome)):
+        if not (
+            isinstance(self.chosen, Portfolio)
+            and solver.unit_rows
+            and _can_improve(problem, outcome)
+        ):
             return solver, outcome
         initial = point_of(started_at.state.U, started_at.state.V)
         best: tuple[Solver[Any], Outcome] = solver, outcome

@@ -42,7 +42,7 @@ class ScaledOperator(DelegatingOperator):
 
 @dataclass(frozen=True, eq=False)
 class RowScaledOperator(DelegatingOperator):
-    """A_i of another operator times the i-th of m ``factors``, so that all have the typical norm."""
+    """Each A_i of another operator times one of m ``factors`` that give all the typical norm."""
 
     factors: Array
 

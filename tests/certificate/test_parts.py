@@ -1,0 +1,100 @@
+"""Is every part of the result supported by a majority, and could it have been chance?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from robustrank.certificate.parts import Parts, name_parts
+
+
+def parts_of(supporting: Any, rejected: Any, total: int, total_rejected: float) -> Parts:
+    supporting, rejected = (np.asarray(counts, float) for counts in (supporting, rejected))
+    return Parts(supporting, rejected, 2, total, total_rejected)
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([], ""),
+        ([3], "row 3"),
+        ([0, 1, 2, 4], "rows 0–2, 4"),
+        ([5], "column 0"),
+        ([5, 6, 9], "columns 0–1, 4"),
+        ([2, 3, 12], "rows 2–3 and column 7"),
+    ],
+)
+def test_parts_are_named(parts: list[int], expected: str) -> None:
+    assert name_parts(parts, 5) == expected
+
+
+def test_measurements_that_depend_on_a_part_are_counted() -> None:
+    """A matrix of two rows and one column; the size of a measurement does not matter."""
+    energies = np.asarray([[1.0, 0, 1], [1, 0, 1], [0, 1, 1], [0, 1e6, 1e6], [1, 1, 2]])
+    fitted = np.asarray([True, False, True, True, True])
+    parts = Parts.counted(energies, 2, np.arange(5), fitted)
+    assert parts.supporting.tolist() == [2, 3, 4]
+    assert parts.rejected.tolist() == [1, 0, 1]
+    assert (parts.rows, parts.total, parts.total_rejected) == (2, 5, 1)
+
+
+def test_repetitions_count_as_one() -> None:
+    energies = np.ones((6, 3))
+    labels = np.asarray([0, 0, 0, 1, 2, 2])
+    fitted = np.asarray([True, True, True, True, False, False])
+    parts = Parts.counted(energies, 2, labels, fitted)
+    assert parts.supporting == pytest.approx([2, 2, 2])
+    assert parts.rejected == pytest.approx([1, 1, 1])
+    assert parts.total == 3
+
+
+def test_negligible_dependence_is_not_counted() -> None:
+    energies = np.asarray([[1.0, 1e-9], [1.0, 1.0], [1.0, 1e-3]])
+    parts = Parts.counted(energies, 1, np.arange(3), np.ones(3, bool))
+    assert parts.supporting.tolist() == [3, 2]
+
+
+def test_part_without_a_majority() -> None:
+    parts = parts_of([10, 5, 4, 0], [3, 5, 6, 0], 100, 9)
+    assert parts.without_majority() == [1, 2, 3]
+    assert parts.names(parts.without_majority()) == "row 1 and columns 0–1"
+
+
+def test_part_with_few_measurements_could_be_determined_by_chance() -> None:
+    """10 % of 1,000 measurements are rejected. Three others determine a row of rank 2."""
+    few = parts_of([3, 50], [0, 0], 1000, 100)
+    assert few.possibly_by_chance(rank=2) == [0]
+
+
+@pytest.mark.parametrize("supporting", range(2, 40))
+def test_chance_is_the_tail_of_the_binomial_distribution(supporting: int) -> None:
+    rank, rejected, total, total_rejected = 2, 1, 1000, 150
+    parts = parts_of([supporting] * 2, [rejected] * 2, total, total_rejected)
+    rate = (total_rejected - rejected + supporting) / total
+    probability = binom.sf(supporting - rank - 1, supporting + rejected, rate)
+    assert (parts.possibly_by_chance(rank) == [0, 1]) == bool(probability > 1e-4 / 2)
+
+
+def test_outliers_cannot_be_a_majority() -> None:
+    """If the row were wrong, more than half of all measurements would be outliers."""
+    assert parts_of([30], [0], 50, 0).possibly_by_chance(1) == []
+    assert parts_of([2], [0], 50, 10).possibly_by_chance(1) == [0]
+
+
+def test_where_many_are_rejected_a_second_answer_is_searched_for() -> None:
+    many, few = parts_of([14], [9], 100, 40), parts_of([14], [8], 100, 40)
+    assert many.possibly_by_chance(rank=2) == []
+    assert few.possibly_by_chance(rank=2) == [0]
+
+
+@pytest.mark.parametrize(
+    ("supporting", "rejected", "contested"),
+    [(20, 10, True), (20, 9, False), (4, 2, False), (4, 3, True), (0, 3, True)],
+)
+def test_contested_where_half_as_many_are_rejected(
+    supporting: int, rejected: int, contested: bool
+) -> None:
+    assert bool(parts_of([supporting], [rejected], 100, 30).contestable(rank=2)) is contested

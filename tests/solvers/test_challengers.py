@@ -1,0 +1,157 @@
+"""A second matrix that explains the rejected measurements makes a result ambiguous."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import robustrank as rr
+from robustrank.linalg import Factors
+from robustrank.operators import as_operator
+from robustrank.problem import Problem
+from robustrank.solvers.challengers import challenged
+
+N1, N2 = 14, 12
+FREEDOM = N1 + N2 - 1
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Two:
+    """Measurements of a matrix of rank one, some of which measure another one."""
+
+    A: Array
+    y: Array
+    matrix: Array
+    other: Array
+
+
+def measured(A: Array, matrix: Array) -> Array:
+    return np.einsum("ijk,jk->i", A, matrix)  # type: ignore[no-any-return]
+
+
+def rank_one(rng: np.random.Generator) -> Array:
+    matrix = np.outer(rng.standard_normal(N1), rng.standard_normal(N2))
+    return matrix / np.linalg.norm(matrix)
+
+
+def impostor(share: float, seed: int, noise: float = 0.0) -> Two:
+    rng = np.random.default_rng(seed)
+    matrix, other = rank_one(rng), rank_one(rng)
+    A = rng.standard_normal((8 * FREEDOM, N1, N2))
+    chosen = rng.permutation(len(A)) < share * len(A)
+    y = np.where(chosen, measured(A, other), measured(A, matrix))
+    return Two(A, y + noise * rng.standard_normal(len(A)), matrix, other)
+
+
+def local_impostor(seed: int, agreeing: int) -> Two:
+    """Columns 6 to 11 are seen by 90 measurements, some of which agree on other columns."""
+    rng = np.random.default_rng(seed)
+    u, v = rng.standard_normal(N1), rng.standard_normal(N2)
+    w = np.where(np.arange(N2) < 6, v, rng.standard_normal(N2))
+    A = rng.standard_normal((6 * FREEDOM, N1, N2))
+    A[90:, :, 6:] = 0
+    y = measured(A, np.outer(u, v))
+    y[:agreeing] = measured(A[:agreeing], np.outer(u, w))
+    return Two(A, y, np.outer(u, v), np.outer(u, w))
+
+
+def error(found: Array, true: Array) -> float:
+    return float(np.linalg.norm(found - true) / np.linalg.norm(true))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+@pytest.mark.parametrize("seed", [0, 2])
+def test_another_matrix_with_comparable_support_is_reported(seed: int, noise: float) -> None:
+    two = impostor(0.45, seed, noise)
+    result = rr.recover(two.A, two.y, 1)
+    assert result.status is rr.Status.AMBIGUOUS
+    assert not result.certified
+    assert error(result.matrix, two.matrix) < 1e-8 + noise
+    assert result.alternative is not None
+    assert error(result.alternative.matrix, two.other) < 1e-8 + 2 * noise
+    assert result.alternative.supporting == pytest.approx(0.45 * len(two.A), abs=3)
+    assert result.alternative.where == "the whole matrix"
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_another_matrix_with_little_support_is_rejected(noise: float) -> None:
+    two = impostor(0.25, 2, noise)
+    result = rr.recover(two.A, two.y, 1)
+    assert result.certified
+    assert result.alternative is None
+    assert error(result.matrix, two.matrix) < 1e-8 + noise
+
+
+def test_outliers_that_do_not_agree_are_no_alternative() -> None:
+    rng = np.random.default_rng(3)
+    two = impostor(0.0, 3)
+    y = np.where(rng.permutation(len(two.y)) < 90, 100 * rng.standard_normal(200), two.y)
+    result = rr.recover(two.A, y, 1)
+    assert result.status is rr.Status.RECOVERED
+    assert result.certificate.contested  # so a second answer was searched for
+    assert result.alternative is None
+
+
+@pytest.mark.parametrize("agreeing", [35, 55])
+def test_other_columns_with_comparable_support_are_named(agreeing: int) -> None:
+    """With 55 of the 90 measurements, they are the result, and the true ones the alternative."""
+    two = local_impostor(0, agreeing)
+    result = rr.recover(two.A, two.y, 1)
+    assert result.status is rr.Status.AMBIGUOUS
+    assert result.alternative is not None
+    assert result.alternative.where == "columns 6–11"
+    found = [result.matrix, result.alternative.matrix]
+    expected = [two.matrix, two.other] if agreeing == 35 else [two.other, two.matrix]
+    assert [error(*pair) for pair in zip(found, expected, strict=True)] < [1e-8, 1e-8]
+
+
+def test_other_rows_with_comparable_support_are_named() -> None:
+    two = local_impostor(1, 35)
+    result = rr.recover(np.ascontiguousarray(two.A.mT), two.y, 1)
+    assert result.status is rr.Status.AMBIGUOUS
+    assert result.alternative is not None
+    assert result.alternative.where == "rows 6–11"
+    assert error(result.alternative.matrix.T, two.other) < 1e-8
+
+
+def test_few_other_measurements_of_some_columns_are_rejected() -> None:
+    two = local_impostor(2, 12)
+    result = rr.recover(two.A, two.y, 1)
+    assert result.status is rr.Status.RECOVERED
+    assert error(result.matrix, two.matrix) < 1e-8
+
+
+def test_repetitions_do_not_support_an_alternative() -> None:
+    """90 copies of one wrong measurement agree on many other matrices."""
+    two = impostor(0.0, 4)
+    A, y = two.A.copy(), two.y.copy()
+    A[:90] = A[0]
+    y[:90] = y[0] + 5.0
+    result = rr.recover(A, y, 1)
+    assert result.status is rr.Status.RECOVERED
+    assert result.certificate.independent == 111
+    assert error(result.matrix, two.matrix) < 1e-8
+
+
+def test_a_result_without_contested_parts_is_not_challenged() -> None:
+    two = impostor(0.1, 5)
+    problem = Problem(as_operator(two.A), two.y, 1)
+    result = rr.recover(two.A, two.y, 1)
+
+    def never(_: Problem) -> Factors | None:
+        raise AssertionError
+
+    assert not result.certificate.contested
+    assert challenged(problem, result, never) is result
+
+
+def test_an_interrupted_search_keeps_the_result() -> None:
+    two = impostor(0.45, 0)
+    problem = Problem(as_operator(two.A), two.y, 1)
+    only_one = rr.recover(two.A, two.y, 1, solver="gauss-newton")  # no portfolio: no challenge
+    assert only_one.status is rr.Status.RECOVERED
+    assert challenged(problem, only_one, lambda _: None) is only_one
