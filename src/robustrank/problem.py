@@ -20,6 +20,7 @@ from robustrank.backend import (
     like,
     namespace,
     reject_masked,
+    shown,
     to_numpy,
 )
 from robustrank.linalg import lower_median
@@ -177,7 +178,7 @@ def _checked_rank(rank: Any, shape: tuple[int, int]) -> int:
     check_count(rank=rank)
     if rank > min(shape):
         raise ValueError(
-            f"rank={rank} is larger than min(n1, n2) = {min(shape)} for a "
+            f"rank={shown(rank)} is larger than min(n1, n2) = {min(shape)} for a "
             f"{shape[0]} × {shape[1]} matrix; expected at most {min(shape)}"
         )
     return int(rank)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,13 @@ def test_invalid_measurements_or_rank_raise(case: str) -> None:
         ({"solver": None}, ValueError, "None is not known; expected one of 'auto'"),
         ({"time_limit": 0}, ValueError, "time_limit=0"),
         ({"time_limit": "3"}, TypeError, "time_limit='3' is a str"),
+        ({"time_limit": True}, TypeError, "time_limit=True is a bool"),
+        ({"time_limit": math.nan}, ValueError, "time_limit=nan; expected a positive number"),
+        ({"time_limit": -(10**400)}, ValueError, "time_limit=-1000"),
+        ({"solver": rr.GaussNewton(tolerance=math.nan)}, ValueError, "tolerance=nan"),
+        ({"solver": rr.GaussNewton(tolerance=-1)}, ValueError, "tolerance=-1"),
+        ({"solver": rr.MessagePassing(tolerance=10**400)}, ValueError, "tolerance=1000"),
+        ({"solver": rr.Portfolio((rr.GaussNewton(tolerance=True),))}, TypeError, "tolerance=True"),
         ({"callback": 3}, TypeError, "callback=3 cannot be called"),
         ({"rng": "a"}, ValueError, "rng='a'"),
     ],
@@ -72,3 +80,14 @@ def test_invalid_options_raise(
 ) -> None:
     with pytest.raises(error, match=message):
         rr.recover(A, Y, 1, **arguments)
+
+
+@pytest.mark.parametrize("limit", [math.inf, 10**400, Fraction(10**9, 7), np.float32(1e9)])
+def test_any_positive_number_is_a_time_limit(limit: Any) -> None:
+    assert rr.recover(A, Y, 1, time_limit=limit).status is rr.Status.RECOVERED
+
+
+@pytest.mark.parametrize("tolerance", [0, Fraction(1, 10**6), np.float32(1e-6), 5e-324])
+def test_any_number_that_is_not_negative_is_a_tolerance(tolerance: Any) -> None:
+    solver = rr.GaussNewton(tolerance=tolerance)
+    assert rr.recover(A, Y, 1, solver=solver).status is rr.Status.RECOVERED

@@ -41,6 +41,17 @@ INVALID = {
     "truth of another problem": (["other_truth.npz"], "does not match A; remove"),
     "empty csv": (["p.npz", "--measurements", "empty.csv"], "y has shape (0,); expected (400,)"),
     "no iterations": (["p.npz", "--max-iterations", "0"], "expected at least 1"),
+    "negative time limit": (
+        ["p.npz", "--time-limit", "-1"],
+        "time_limit=-1.0; expected a positive",
+    ),
+    "time limit NaN": (["p.npz", "--time-limit", "nan"], "time_limit=nan; expected a positive"),
+    "time limit a word": (["p.npz", "--time-limit", "long"], "'long' is not a valid float"),
+    "negative tolerance": (["p.npz", "--tolerance", "-1"], "tolerance=-1.0; expected zero or a"),
+    "infinite tolerance": (
+        ["p.npz", "--tolerance", "1e400", "--solver", "median-tgd"],
+        "tolerance=inf; expected zero or a",
+    ),
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from robustrank.api.inputs import Interrupted, checked_problem, memory_needed, solver_from
-from robustrank.backend import Seed, as_generator, check_positive, explain_memory_errors
+from robustrank.backend import Seed, as_generator, as_seconds, explain_memory_errors
 from robustrank.result import Recovery, Status
 from robustrank.solvers import Callback, Portfolio, Solver, solve
 
@@ -46,7 +46,8 @@ def recover(
     callback
         Called with a ``Progress`` object every few iterations; return True to stop.
     time_limit
-        Stop after this many seconds and return the best result so far.
+        Stop after this many seconds and return the best result so far. A result is certified only
+        if its certificate was computed within this time. Infinity means no limit.
     device
         ``"cuda"``, ``"cuda:1"`` or ``"cpu"``: move A and y there first, unless A is an operator.
         On a GPU, NumPy arrays become PyTorch tensors. The factors stay on the device. By default
@@ -64,22 +65,29 @@ def recover(
     ValueError, TypeError
         If the input is invalid; the message says what was passed and what is expected.
     Interrupted
-        On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``recovery``.
+        On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``recovery``. During the
+        validation of the input there is no result, and a plain KeyboardInterrupt is raised.
     """
     began = time.perf_counter()
     chosen = solver_from(solver)
-    if time_limit is not None:
-        check_positive(time_limit=time_limit)
+    limit = None if time_limit is None else as_seconds(time_limit=time_limit)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r} cannot be called; expected a function")
-    with explain_memory_errors(memory_needed(A)):
-        problem = checked_problem(A, y, rank, shape, device)
-        if time_limit is not None:
-            time_limit -= time.perf_counter() - began
-        (recovery,) = solve(
-            [problem], chosen, as_generator(rng), callback=callback, time_limit=time_limit
-        )
-    recovery = replace(recovery, passes=problem.counter.passes, seconds=time.perf_counter() - began)
+    recovery = None
+    try:
+        with explain_memory_errors(memory_needed(A)):
+            problem = checked_problem(A, y, rank, shape, device)
+            if limit is not None:
+                limit -= time.perf_counter() - began
+            (recovery,) = solve(
+                [problem], chosen, as_generator(rng), callback=callback, time_limit=limit
+            )
+        seconds = time.perf_counter() - began
+        recovery = replace(recovery, passes=problem.counter.passes, seconds=seconds)
+    except KeyboardInterrupt:
+        if recovery is None:  # during validation: there is no result yet
+            raise
+        recovery = replace(recovery, status=Status.INTERRUPTED)
     if recovery.status is Status.INTERRUPTED:
         raise Interrupted(recovery)
     return recovery

@@ -3,7 +3,15 @@
 Everything numeric is written against the array API standard; what the standard lacks is here.
 """
 
-from robustrank.backend.arguments import Seed, as_generator, check_count, check_positive
+from robustrank.backend.arguments import (
+    Seed,
+    as_generator,
+    as_seconds,
+    check_count,
+    check_not_negative,
+    check_positive,
+    shown,
+)
 from robustrank.backend.arrays import (
     Array,
     Namespace,
@@ -44,8 +52,10 @@ __all__ = [
     "ReducedPrecisionWarning",
     "Seed",
     "as_generator",
+    "as_seconds",
     "capture_graph",
     "check_count",
+    "check_not_negative",
     "check_positive",
     "check_same_device",
     "epsilon",
@@ -66,6 +76,7 @@ __all__ = [
     "on_gpu",
     "reject_masked",
     "run_concurrently",
+    "shown",
     "solve_positive_definite",
     "standard_normal",
     "thin_svd",
