@@ -12,6 +12,7 @@ import pytest
 
 import robustrank as rr
 from robustrank.metrics import evaluate
+from robustrank.operators import WatchedTangent
 from robustrank.simulate import Planted, plant
 from robustrank.solvers.candidates import SOFT, STRICT
 
@@ -142,3 +143,42 @@ def test_no_other_candidate_is_tried_after_an_interrupted_rank_estimate() -> Non
     with pytest.raises(rr.Interrupted):
         list(rr.recover_many([(p.A, p.y) for p in planted], 4, batch=2, solver=solver))
     assert tried == [4]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_the_time_limit_covers_the_certificate(
+    noise: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = plant(20, 15, 2, 400, outliers=0.05, noise=noise, rng=11)
+    plain = rr.recover(planted.A, planted.y, 2, solver="gauss-newton")
+    assert plain.certified
+
+    def slow(self: WatchedTangent, *arguments: Any) -> Any:
+        time.sleep(0.5)
+        self.before()
+        return self.inner.gram(*arguments)
+
+    monkeypatch.setattr(WatchedTangent, "gram", slow)
+    result = rr.recover(planted.A, planted.y, 2, solver="gauss-newton", time_limit=0.4)
+    assert result.seconds < 1.5
+    assert result.status is rr.Status.TIME_LIMIT
+    assert result.certificate.determined is None
+    assert np.array_equal(result.matrix, plain.matrix)
+    assert result.attempts[-1].status is rr.Status.TIME_LIMIT
+
+
+def test_iterations_leave_time_for_the_certificate() -> None:
+    planted = plant(20, 15, 2, 400, outliers=0.05, rng=11)
+    endless = rr.MedianTGD(tolerance=0, max_iterations=10**9)
+    result = rr.recover(planted.A, planted.y, 2, solver=endless, time_limit=1.0)
+    assert result.status is rr.Status.RECOVERED
+    assert 0.8 < result.seconds <= 1.0
+
+
+def test_no_certificate_after_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = plant(20, 15, 2, 400, outliers=0.05, rng=11)
+    endless = rr.MedianTGD(tolerance=0, max_iterations=10**9)
+    monkeypatch.setattr("robustrank.solvers.search._ITERATING", 1.0)
+    result = rr.recover(planted.A, planted.y, 2, solver=endless, time_limit=0.5)
+    assert result.status is rr.Status.TIME_LIMIT
+    assert result.certificate.exact_fits >= result.certificate.required

@@ -4,7 +4,7 @@ from robustrank.operators.base import Operator
 from robustrank.operators.checks import OperatorCheck, check_operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.streamed import StreamedOperator
-from robustrank.operators.tangent import StoredTangent, UnstoredTangent
+from robustrank.operators.tangent import StoredTangent, UnstoredTangent, WatchedTangent
 from robustrank.operators.validate import as_operator
 from robustrank.operators.views import (
     BatchedOperator,
@@ -29,6 +29,7 @@ __all__ = [
     "StreamedOperator",
     "TransposedOperator",
     "UnstoredTangent",
+    "WatchedTangent",
     "as_operator",
     "can_be_batched",
     "check_operator",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -135,6 +136,44 @@ class ScaledTangent:
         """The matrix of ``gram``, if the inner map has it."""
         matrix = self.inner.normal_matrix(self.factor * weights)
         return None if matrix is None else self.factor * matrix
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedTangent:
+    """Another tangent map; ``before`` is called before each product and may raise."""
+
+    inner: TangentMap
+    before: Callable[[], None]
+
+    @property
+    def U(self) -> Array:
+        """The left factor of the inner map."""
+        return self.inner.U
+
+    @property
+    def V(self) -> Array:
+        """The right factor of the inner map."""
+        return self.inner.V
+
+    def apply(self, W: Array) -> Array:
+        """The change of the measurements along W."""
+        self.before()
+        return self.inner.apply(W)
+
+    def adjoint(self, w: Array) -> Array:
+        """The adjoint of ``apply``."""
+        self.before()
+        return self.inner.adjoint(w)
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        """``adjoint(weights * apply(W))``."""
+        self.before()
+        return self.inner.gram(weights, W)
+
+    def normal_matrix(self, weights: Array) -> Array | None:
+        """The matrix of ``gram``, if the inner map has it."""
+        self.before()
+        return self.inner.normal_matrix(weights)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from robustrank.backend import Array, namespace
 from robustrank.certificate import certify, exact_tolerance, is_exact_fit
+from robustrank.linalg import TangentMap
 from robustrank.metrics import balance
+from robustrank.operators import WatchedTangent
 from robustrank.problem import Problem
-from robustrank.result import Attempt, Recovery, singular_values
+from robustrank.result import Attempt, Certificate, Recovery, Status, StopReason, singular_values
 from robustrank.solvers.base import Solver
 from robustrank.solvers.monitor import Outcome
 
@@ -18,18 +21,30 @@ from robustrank.solvers.monitor import Outcome
 _EMPTY = 0.01
 
 
-def assemble(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recovery:
-    """The result of a run, with its certificate and status."""
+class OutOfTime(Exception):  # noqa: N818  # not an error
+    """The time limit was reached during the tests of the certificate."""
+
+
+def assemble(
+    problem: Problem,
+    solver: Solver[Any],
+    outcome: Outcome,
+    check_time: Callable[[], None] = lambda: None,
+) -> Recovery:
+    """The result of a run, with its certificate and status.
+
+    ``check_time`` is called before each product of the certificate's tests. If it raises
+    ``OutOfTime``, the result is not certified.
+    """
     state, units = outcome.state, problem.units
     residual = problem.to_user_units(state.residual)
     inliers = namespace(residual).astype(state.weights > 0, residual.dtype)
-    certificate, status = certify(
-        problem,
-        residual,
-        inliers,
-        reason=outcome.reason,
-        linearize=lambda: solver.tangent(problem.normalized(), state),
-    )
+
+    def linearize() -> TangentMap:
+        check_time()
+        return WatchedTangent(solver.tangent(problem.normalized(), state), check_time)
+
+    certificate, status = _certified(problem, residual, inliers, outcome.reason, linearize)
     left, right = state.U, state.V
     if certificate.is_exact:
         left, right = _without_empty_columns(left, right, _EMPTY * exact_tolerance(problem))
@@ -50,6 +65,22 @@ def assemble(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recover
         passes=last.passes if last else 0.0,
         seconds=last.seconds if last else 0.0,
     )
+
+
+def _certified(
+    problem: Problem,
+    residual: Array,
+    inliers: Array,
+    reason: StopReason,
+    linearize: Callable[[], TangentMap],
+) -> tuple[Certificate, Status]:
+    """The certificate and the status; without the certificate's tests if the time is up."""
+    try:
+        return certify(problem, residual, inliers, reason=reason, linearize=linearize)
+    except OutOfTime:  # the result of an interrupted run is not tested either
+        untested = StopReason.INTERRUPTED
+        evidence, _ = certify(problem, residual, inliers, reason=untested, linearize=linearize)
+        return evidence, Status.TIME_LIMIT
 
 
 def summarize(recovery: Recovery) -> Attempt:

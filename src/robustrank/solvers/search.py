@@ -13,13 +13,15 @@ from robustrank.backend import full_precision
 from robustrank.certificate import rank_may_be_too_high, rank_may_be_too_low
 from robustrank.problem import Problem
 from robustrank.result import Recovery, Status, StopReason
-from robustrank.solvers.assembly import assemble, summarize
+from robustrank.solvers.assembly import OutOfTime, assemble, summarize
 from robustrank.solvers.base import Solver
 from robustrank.solvers.driver import drive
-from robustrank.solvers.monitor import Callback, Outcome
+from robustrank.solvers.monitor import Callback, Monitor, Outcome
 from robustrank.solvers.portfolio import Portfolio
 from robustrank.solvers.rank_estimate import RankEstimator
 
+# The share of the time limit that iterations may use; the rest is for the certificate.
+_ITERATING = 0.9
 _STOPPED_EARLY = {StopReason.TIME_LIMIT, StopReason.CALLBACK, StopReason.INTERRUPTED}
 
 Results = list[list[Recovery]]  # for each problem, the results of the candidates so far
@@ -36,9 +38,14 @@ def solve(
     """The best result for each of several problems of one shape."""
     ends = None if time_limit is None else time.perf_counter() + time_limit
     search = _Search(chosen, generator, callback, ends)
-    with full_precision(problems[0].y):
+    # A diverging run is reported by its status, not by warnings.
+    with full_precision(problems[0].y), np.errstate(all="ignore"):
         attempts = search.run(problems)
-    return [replace(_best(tried), attempts=tuple(map(summarize, tried))) for tried in attempts]
+        try:
+            return [_result(tried) for tried in attempts]
+        except KeyboardInterrupt:
+            search.interrupt(problems, attempts)
+            return [_result(tried) for tried in attempts]
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,24 @@ class _Search:
     def run(self, problems: Sequence[Problem]) -> Results:
         """Try the candidates on each problem until a result is certified or the run is stopped."""
         attempts: Results = [[] for _ in problems]
+        try:
+            self._run(problems, attempts)
+        except KeyboardInterrupt:  # between the runs of two solvers
+            self.interrupt(problems, attempts)
+        return attempts
+
+    def interrupt(self, problems: Sequence[Problem], attempts: Results) -> None:
+        """Mark the problems that are not solved as interrupted, or the last one if all are."""
+        open_ones = [k for k, tried in enumerate(attempts) if not (tried and _is_over(tried))]
+        for k in open_ones or [len(attempts) - 1]:
+            if attempts[k]:
+                attempts[k][-1] = replace(attempts[k][-1], status=Status.INTERRUPTED)
+            else:  # before the first solver: the zero matrix
+                solver = next(iter(self.chosen.candidates(problems[k])))
+                nothing = Monitor(problems[k].normalized(), solver, problems[k].units, None)
+                attempts[k].append(assemble(problems[k], solver, nothing.outcome()))
+
+    def _run(self, problems: Sequence[Problem], attempts: Results) -> None:
         unsolved = list(range(len(problems)))
         estimator = self._rank_estimator(problems[0])
         for candidate in self.chosen.candidates(problems[0]):
@@ -67,7 +92,6 @@ class _Search:
                 break
             if not unsolved:
                 break
-        return attempts
 
     def _rank_estimator(self, problem: Problem) -> RankEstimator | None:
         if isinstance(self.chosen, Portfolio):
@@ -83,8 +107,16 @@ class _Search:
     ) -> None:
         """Add the results of one candidate for some of the problems."""
         outcomes = self._drive(candidate, [problems[number] for number in numbers])
-        for number, outcome in zip(numbers, outcomes, strict=True):
-            attempts[number].append(assemble(problems[number], candidate, outcome))
+        try:
+            waiting = dict(zip(numbers, outcomes, strict=True))
+            for number in numbers:
+                result = assemble(problems[number], candidate, waiting[number], self._check_time)
+                attempts[number].append(result)
+                del waiting[number]
+        except KeyboardInterrupt:  # the others without the tests of the certificate
+            for number, outcome in waiting.items():
+                stopped = replace(outcome, reason=StopReason.INTERRUPTED)
+                attempts[number].append(assemble(problems[number], candidate, stopped))
 
     def _try_lower_rank(
         self,
@@ -133,8 +165,19 @@ class _Search:
     def _drive(self, solver: Solver[Any], problems: list[Problem]) -> list[Outcome]:
         if not problems:
             return []
-        remaining = None if self.ends is None else self.ends - time.perf_counter()
+        remaining = None
+        if self.ends is not None:
+            remaining = _ITERATING * (self.ends - time.perf_counter())
         return drive(problems, solver, self.generator, callback=self.callback, time_limit=remaining)
+
+    def _check_time(self) -> None:
+        if self.ends is not None and time.perf_counter() > self.ends:
+            raise OutOfTime
+
+
+def _result(tried: list[Recovery]) -> Recovery:
+    """The best of several attempts, with a summary of all."""
+    return replace(_best(tried), attempts=tuple(map(summarize, tried)))
 
 
 def _is_over(tried: list[Recovery]) -> bool:
