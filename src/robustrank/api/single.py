@@ -30,10 +30,12 @@ def recover(
     ----------
     A
         The sensing matrices: an (m, n1, n2) array, an (m, n1*n2) array together with ``shape``, a
-        memory-mapped file, or an operator. NumPy, PyTorch, JAX and CuPy arrays are accepted; they
-        are never copied.
+        memory-mapped file, or an operator. NumPy, PyTorch, JAX and CuPy arrays are accepted. Arrays
+        of float32 or float64 are never copied. Integers and booleans are converted to float64, and
+        half-precision numbers to float32 (block by block in a memory-mapped file); integers of 2^53
+        or more raise an error.
     y
-        The m measurements. Outliers may have any size, infinity included.
+        The m measurements, of the same dtypes. Outliers may have any size, infinity included.
     rank
         The rank of M or an upper bound on it. With ``solver="auto"`` a lower rank is used if the
         result can be certified with it.

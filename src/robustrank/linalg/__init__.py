@@ -9,6 +9,7 @@ from robustrank.linalg.quantiles import (
     median_of_selected,
     quantile_index,
     sample_quantile,
+    typical_size,
 )
 from robustrank.linalg.retraction import Point, distance, retract
 from robustrank.linalg.svd import Factors, Triplets, leading_svd, leading_svd_by_products
@@ -36,6 +37,7 @@ __all__ = [
     "scale_columns",
     "solve_directly",
     "spectral_norm",
+    "typical_size",
     "vecmat",
     "weighted",
 ]

@@ -7,8 +7,8 @@ from abc import abstractmethod
 
 import numpy as np
 
-from robustrank.backend import Array, namespace
-from robustrank.linalg import Factors, Triplets, frobenius_norm, leading_svd
+from robustrank.backend import Array, is_numpy, namespace, to_numpy
+from robustrank.linalg import Factors, Triplets, leading_svd, typical_size
 from robustrank.operators.base import Operator
 
 
@@ -31,10 +31,27 @@ class ArrayBackedOperator(Operator):
         return leading_svd(G, rank, rng, plus)
 
 
-def sampled_gain(sensing: Array, most_rows: int = 64, most_entries: int = 2**17) -> float:
-    """The root mean square entry of an array of sensing data, from evenly spaced rows."""
+# The sample consists of this many rows at most, unless that many entries are not enough for the
+# smallest number of rows.
+_MOST_ROWS, _MOST_ENTRIES, _LEAST_ROWS = 64, 2**17, 9
+
+
+def sampled_gain(sensing: Array, *, by_columns: bool = False) -> float:
+    """The root mean square entry of sensing data, from a sample of evenly spaced rows.
+
+    A few measurements in much larger units than the others have little influence; see
+    ``typical_size``. ``sensing`` is (m, …), or (…, m) with ``by_columns``.
+    """
     rows = sensing.shape[0]
-    sample = max(1, min(most_rows, most_entries * rows // math.prod(sensing.shape)))
+    sample = min(_MOST_ROWS, _MOST_ENTRIES * rows // math.prod(sensing.shape))
+    sample = min(rows, max(sample, _LEAST_ROWS))
     entries = sensing[:: -(-rows // sample), ...]
-    with np.errstate(invalid="ignore"):  # NaN and infinity are rejected elsewhere
-        return float(frobenius_norm(entries / math.sqrt(math.prod(entries.shape))))
+    if is_numpy(entries):
+        entries = entries.astype(float)
+    xp, axis = namespace(entries), 0 if by_columns else 1
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are rejected elsewhere
+        flat = xp.reshape(entries, (entries.shape[0], -1))
+        largest = xp.max(xp.abs(flat), axis=axis, keepdims=True)
+        unit = xp.where(largest > 0, largest, xp.ones_like(largest))
+        root = xp.sqrt(xp.mean((flat / unit) ** 2, axis=axis, keepdims=True))
+        return typical_size(to_numpy(root * largest).ravel().astype(float))

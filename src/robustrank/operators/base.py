@@ -9,8 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace
-from robustrank.linalg import Factors, TangentMap, Triplets, leading_svd_by_products
+from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.linalg import (
+    Factors,
+    TangentMap,
+    Triplets,
+    leading_svd_by_products,
+    typical_size,
+)
 from robustrank.operators.tangent import UnstoredTangent
 
 _GAIN_PROBES = 2
@@ -110,9 +116,8 @@ class Operator(ABC):
 
     @cached_property
     def _probed_gain(self) -> float:
-        norms = self.row_norms(_GAIN_PROBES)
-        mean_square = float(namespace(norms).mean(norms**2))
-        return math.sqrt(mean_square / math.prod(self.matrix_shape))
+        norms = to_numpy(self.row_norms(_GAIN_PROBES)).astype(float)
+        return typical_size(norms) / math.sqrt(math.prod(self.matrix_shape))
 
     def __repr__(self) -> str:
         m, (n1, n2) = self.shape

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from robustrank.linalg import frobenius_norm
 from robustrank.operators.array_backed import sampled_gain
 
 Matrix = np.ndarray[Any, Any]
@@ -19,14 +21,17 @@ class BlockReader:
     """An array as a (rows, size) matrix, read in blocks of rows along its first axis.
 
     Only one block is in memory at a time. Pages of a memory map are released as soon as they have
-    been used, so that resident memory does not grow with the file.
+    been used, so that resident memory does not grow with the file. Blocks are converted to
+    ``dtype``, by default that of the array.
     """
 
-    def __init__(self, source: Matrix, block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(
+        self, source: Matrix, block_bytes: int = BLOCK_BYTES, dtype: str | None = None
+    ) -> None:
         self.source = source
         self.rows = int(source.shape[0])
         self.size = int(source[0].size)
-        self.dtype = source.dtype.newbyteorder("=")
+        self.dtype = np.dtype(dtype or source.dtype.newbyteorder("="))
         self._block_bytes = block_bytes
         self._release = _page_releaser(source)
 
@@ -44,10 +49,13 @@ class BlockReader:
             total += w[rows] @ block
         return total
 
-    def gain(self) -> float:
-        """The root mean square entry, from evenly spaced rows."""
-        gain = sampled_gain(self.source)
+    def gain(self, by_columns: bool = False) -> float:
+        """The typical size of an entry: ``sampled_gain``; ``by_columns`` if a row is a column."""
+        gain = sampled_gain(self.source, by_columns=by_columns)
         self._release(self.source)  # reading a page may load megabytes of neighboring pages
+        if gain == 0:  # only few rows are not zero
+            norms = [float(frobenius_norm(block)) for _, block in self.blocks()]
+            gain = math.hypot(*norms) / math.sqrt(self.rows * self.size)
         return gain
 
     def blocks(self) -> Iterator[tuple[slice, Matrix]]:

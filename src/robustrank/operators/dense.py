@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from robustrank.backend import Array, like, namespace
+from robustrank.linalg import frobenius_norm
 from robustrank.operators.array_backed import ArrayBackedOperator, sampled_gain
 from robustrank.operators.kernels import tangent_rows
 from robustrank.operators.tangent import StoredTangent
@@ -19,7 +21,10 @@ class DenseOperator(ArrayBackedOperator):
     def __init__(self, flat: Array, matrix_shape: tuple[int, int]) -> None:
         self.flat = flat
         self._matrix_shape = matrix_shape
-        self._gain = sampled_gain(flat)
+        # Zero if only few rows are not zero.
+        self._gain = sampled_gain(flat) or float(frobenius_norm(flat)) / math.sqrt(
+            math.prod(flat.shape)
+        )
         self._xp = namespace(flat)
 
     @property
