@@ -13,6 +13,7 @@ import numpy as np
 
 from robustrank.backend import (
     Array,
+    as_floating,
     check_count,
     check_same_device,
     is_array,
@@ -46,8 +47,8 @@ class Problem:
 
     The input is validated on construction. ``y`` may contain ±inf, which is an outlier like any
     other, but no NaN. It is promoted to the common dtype of y and the operator, which is also the
-    dtype of the factors. Passes over the
-    sensing data are counted in ``counter``.
+    dtype of the factors; integers count as float64. Passes over the sensing data are counted in
+    ``counter``.
     """
 
     operator: Operator
@@ -60,6 +61,7 @@ class Problem:
         object.__setattr__(self, "rank", _checked_rank(self.rank, given.matrix_shape))
         object.__setattr__(self, "y", _checked_measurements(self.y, given))
         object.__setattr__(self, "operator", CountedOperator(given, self.counter))
+        _check_sizes(self)
         _warn_if_undersampled(given, self.rank)
 
     @cached_property
@@ -71,6 +73,13 @@ class Problem:
     def typical_deviation(self) -> Array:
         """The standard deviation of normal measurements of that typical size."""
         return self.scale / half_normal_quantile(0.5)
+
+    @cached_property
+    def is_mostly_constant(self) -> bool:
+        """Whether more than half of the measurements are exactly equal."""
+        # If they are, the median is one of them.
+        same = namespace(self.y).count_nonzero(self.y == lower_median(self.y))
+        return int(same) > self.operator.measurements // 2
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -189,14 +198,15 @@ def _checked_measurements(y: Any, operator: Operator) -> Array:
     given = is_array(y)
     if given:
         check_same_device(operator.asarray([1.0]), y)
-    values = y if given else operator.asarray(np.asarray(y))
+    values = y if given else np.asarray(y)
     m = operator.measurements
     if tuple(values.shape) != (m,):
         raise ValueError(
             f"y has shape {tuple(values.shape)}; expected ({m},), one value per sensing matrix"
         )
-    values = _as_real_floating(values, operator)
+    values = operator.asarray(as_floating(values, "y"))
     xp = namespace(values)
+    values = xp.astype(values, xp.result_type(values.dtype, operator.dtype), copy=False)
     missing = int(xp.count_nonzero(xp.isnan(values)))
     if missing:
         raise ValueError(
@@ -207,21 +217,8 @@ def _checked_measurements(y: Any, operator: Operator) -> Array:
     return values
 
 
-def _as_real_floating(values: Array, operator: Operator) -> Array:
-    if isinstance(values, np.ndarray):
-        values = values.astype(values.dtype.newbyteorder("="), copy=False)
-    xp = namespace(values)
-    if values.dtype not in (xp.float32, xp.float64):
-        raise TypeError(
-            f"y has dtype {values.dtype}; expected float32 or float64 (real). Convert it first, "
-            'for example with y.astype("float64")'
-        )
-    values = operator.asarray(values)
-    return xp.astype(values, xp.result_type(values.dtype, operator.dtype), copy=False)
-
-
 def _check_not_degenerate(values: Array) -> None:
-    """Raise if y is zero, mostly infinite or mostly constant: medians are meaningless then."""
+    """Raise if y is zero or mostly infinite: medians are meaningless then."""
     array = to_numpy(values)
     if not np.any(array):
         raise ValueError("y is all zero; expected nonzero measurements of M")
@@ -230,20 +227,35 @@ def _check_not_degenerate(values: Array) -> None:
         raise ValueError(
             f"{infinite} of {len(array)} measurements in y are infinite; expected at most half"
         )
-    # If more than half are equal, the median is one of them.
-    middle = float(lower_median(array))
-    same = int(np.sum(array == middle))
-    if same > len(array) // 2 and len(array) > 2:
-        raise ValueError(
-            f"{same} of {len(array)} measurements in y are exactly {middle:g}. When more than half "
-            "are identical, as from a stuck or saturated sensor, the others cannot be separated "
-            "from them; remove the identical ones from y and A"
-        )
     if not float(lower_median(np.abs(array))) > 0:
         raise ValueError(
             "at least half of the measurements in y are exactly zero, so the typical size of a "
             "measurement cannot be determined; remove them from y and A"
         )
+
+
+def _check_sizes(problem: Problem) -> None:
+    """Raise if sizes are so near the limits of the dtype that results would lose their precision.
+
+    Within these limits everything is computed in units in which typical numbers are about one.
+    """
+    size, gain = problem.scale, float(problem.operator.gain)
+    if gain == 0:
+        raise ValueError("A is all zero; expected sensing matrices that measure something")
+    for name, value, dtype in (
+        ("a typical measurement in y", size, problem.y.dtype),
+        ("a typical entry of A", gain, problem.operator.dtype),
+        ("a typical entry of the matrix, y divided by A,", size / gain, problem.y.dtype),
+    ):
+        limits = namespace(problem.y).finfo(dtype)
+        epsilon = float(limits.eps)
+        low, high = float(limits.smallest_normal) / epsilon, float(limits.max) * epsilon
+        if not low <= value <= high:
+            raise ValueError(
+                f"{name} is {value:.2g}; expected a size between {low:.0e} and {high:.0e}, because "
+                "numbers near the limits of the dtype lose their precision: scale y and A so that "
+                "typical values are about one"
+            )
 
 
 def _warn_if_undersampled(operator: Operator, rank: int) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import robustrank as rr
+from robustrank.operators import as_operator
 from robustrank.simulate import Planted, plant
 
 
@@ -77,6 +78,39 @@ def test_scaling_the_sensing_data_in_float32(scale: float, small: Planted) -> No
     result = rr.recover(A, y, 2)
     assert result.status is rr.Status.RECOVERED
     assert np.allclose(result.matrix * scale, small.matrix, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("sensing", "measured", "dtype"),
+    [
+        (1e280, 1e280, "float64"),
+        (1e-280, 1e-280, "float64"),
+        (1.0, 1e-290, "float64"),
+        (1e-140, 1e140, "float64"),
+        (1e-280, 1.0, "float64"),
+        (1e30, 1e30, "float32"),
+        (1e-30, 1e-30, "float32"),
+        (1e15, 1e-15, "float32"),
+    ],
+)
+def test_extreme_units_of_both(sensing: float, measured: float, dtype: str, small: Planted) -> None:
+    A, y = (small.A * sensing).astype(dtype), (small.y * measured).astype(dtype)
+    result = rr.recover(A, y, 2)
+    assert result.status is rr.Status.RECOVERED
+    error = result.matrix.astype(float) * (sensing / measured) - small.matrix
+    assert np.linalg.norm(error) < 1e-5 * np.linalg.norm(small.matrix)
+
+
+@pytest.mark.parametrize("row", [0, 7, 399])
+def test_units_of_one_measurement(row: int, small: Planted, plain: rr.Recovery) -> None:
+    A, y = small.A.copy(), small.y.copy()
+    A[row] *= 1e4
+    y[row] *= 1e4
+    operator = as_operator(A)
+    assert operator.gain == pytest.approx(as_operator(small.A).gain, rel=0.02)
+    result = rr.recover(operator, y, 2)
+    assert result.status is rr.Status.RECOVERED
+    assert np.allclose(result.matrix, plain.matrix, rtol=1e-5, atol=1e-6)
 
 
 def test_transposing_the_problem_transposes_the_matrix(small: Planted, plain: rr.Recovery) -> None:

@@ -182,3 +182,38 @@ def test_no_certificate_after_the_time_limit(monkeypatch: pytest.MonkeyPatch) ->
     result = rr.recover(planted.A, planted.y, 2, solver=endless, time_limit=0.5)
     assert result.status is rr.Status.TIME_LIMIT
     assert result.certificate.exact_fits >= result.certificate.required
+
+
+def sampled_entries(n1: int, n2: int, m: int, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    positions = rng.integers(0, n1 * n2, m)
+    A = np.zeros((m, n1 * n2))
+    A[np.arange(m), positions] = 1
+    return A.reshape(m, n1, n2), positions
+
+
+@pytest.mark.parametrize("outliers", [0, 30])
+def test_a_constant_matrix_is_recovered_from_its_entries(outliers: int) -> None:
+    A, _ = sampled_entries(12, 9, 250, seed=0)
+    y = np.full(250, -3.0)
+    y[:outliers] = np.random.default_rng(1).standard_normal(outliers) * 20
+    result = rr.recover(A, y, 1)
+    assert result.status is rr.Status.RECOVERED
+    assert np.allclose(result.matrix, -3.0)
+
+
+@pytest.mark.parametrize("share", [0.55, 0.7, 1.0])
+@pytest.mark.parametrize("kind", ["gaussian", "positive", "nearly constant", "binary"])
+def test_a_stuck_sensor_is_not_certified(kind: str, share: float) -> None:
+    """A stuck value is what a constant A would give; the other measurements contradict it."""
+    planted = plant(12, 9, 1, 220, rng=3)
+    change: dict[str, Any] = {
+        "gaussian": lambda A: A,
+        "positive": np.abs,
+        "nearly constant": lambda A: 1 + 0.1 * A,
+        "binary": lambda A: (A > 0).astype(float),
+    }
+    A = change[kind](planted.A)
+    y = np.einsum("mij,ij->m", A, planted.matrix)
+    y[: round(share * 220)] = np.median(y)
+    assert not rr.recover(A, y, 1).certified

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from robustrank.backend import Array, namespace
@@ -14,7 +15,7 @@ from robustrank.operators import WatchedTangent
 from robustrank.problem import Problem
 from robustrank.result import Attempt, Certificate, Recovery, Status, StopReason, singular_values
 from robustrank.solvers.base import Solver
-from robustrank.solvers.monitor import Outcome
+from robustrank.solvers.monitor import Outcome, zero_state
 
 # Singular values below this share of the tolerance of an exact fit exist only because the given
 # rank is too large.
@@ -34,9 +35,15 @@ def assemble(
     """The result of a run, with its certificate and status.
 
     ``check_time`` is called before each product of the certificate's tests. If it raises
-    ``OutOfTime``, the result is not certified.
+    ``OutOfTime``, the result is not certified. If the matrix is not finite in the user's units, the
+    result is the zero matrix.
     """
     state, units = outcome.state, problem.units
+    root = math.sqrt(units.matrix)
+    if not math.isfinite(singular_values(state.U * root, state.V * root)[0]):
+        zero = zero_state(problem.normalized(), solver)
+        diverged = replace(outcome, state=zero, reason=StopReason.DIVERGED)
+        return assemble(problem, solver, diverged)
     residual = problem.to_user_units(state.residual)
     inliers = namespace(residual).astype(state.weights > 0, residual.dtype)
 
@@ -45,10 +52,11 @@ def assemble(
         return WatchedTangent(solver.tangent(problem.normalized(), state), check_time)
 
     certificate, status = _certified(problem, residual, inliers, outcome.reason, linearize)
+    if status is Status.SETTLED and problem.is_mostly_constant:
+        status = Status.UNEXPLAINED  # noise does not leave most measurements exactly equal
     left, right = state.U, state.V
     if certificate.is_exact:
         left, right = _without_empty_columns(left, right, _EMPTY * exact_tolerance(problem))
-    root = math.sqrt(units.matrix)
     cutoff = solver.cutoff(state)
     last = outcome.history.checks[-1] if outcome.history.checks else None
     return Recovery(
