@@ -152,8 +152,8 @@ def test_ctrl_c_at_any_moment_of_a_run_raises_with_a_result(
     assert result.status is rr.Status.RECOVERED
     assert {attempt.rank for attempt in result.attempts} == {1, 2}
     in_validation = 0
-    first, last = range(1, 200, 4), range(whole.calls - 60, whole.calls)
-    for at_call in [*first, *range(200, whole.calls, 131), *last]:
+    first, last = range(1, 200, 6), range(whole.calls - 60, whole.calls, 2)
+    for at_call in [*first, *range(200, whole.calls, 307), *last]:
         try:
             Interruption(at_call).run(prepared)
         except rr.Interrupted as interruption:
@@ -216,3 +216,16 @@ def test_ctrl_c_during_validation_has_no_result(small: Planted) -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         rr.recover(Interrupting(small.A.reshape(400, -1), (20, 15)), small.y, 2)
     assert not isinstance(caught.value, rr.Interrupted)
+
+
+def test_ctrl_c_is_not_ignored_if_the_matrix_would_overflow() -> None:
+    planted = plant(1, 2, 1, 60, rng=0)
+
+    def interrupt(progress: rr.Progress) -> None:
+        if progress.iteration == 1:
+            raise KeyboardInterrupt
+
+    diverging = rr.VanillaGD(step_size=1e20, check_every=1)
+    with pytest.raises(rr.Interrupted) as caught:
+        rr.recover(planted.A, planted.y * 1e280, 1, solver=diverging, callback=interrupt)
+    assert np.all(np.isfinite(caught.value.recovery.matrix))

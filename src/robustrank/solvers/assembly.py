@@ -42,8 +42,9 @@ def assemble(
     root = math.sqrt(units.matrix)
     if not math.isfinite(singular_values(state.U * root, state.V * root)[0]):
         zero = zero_state(problem.normalized(), solver)
-        diverged = replace(outcome, state=zero, reason=StopReason.DIVERGED)
-        return assemble(problem, solver, diverged)
+        stopped = (StopReason.TIME_LIMIT, StopReason.CALLBACK, StopReason.INTERRUPTED)
+        reason = outcome.reason if outcome.reason in stopped else StopReason.DIVERGED
+        return assemble(problem, solver, replace(outcome, state=zero, reason=reason))
     residual = problem.to_user_units(state.residual)
     inliers = namespace(residual).astype(state.weights > 0, residual.dtype)
 

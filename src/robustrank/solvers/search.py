@@ -106,17 +106,18 @@ class _Search:
         numbers: list[int],
     ) -> None:
         """Add the results of one candidate for some of the problems."""
+        done: set[int] = set()
         outcomes = self._drive(candidate, [problems[number] for number in numbers])
         try:
-            waiting = dict(zip(numbers, outcomes, strict=True))
-            for number in numbers:
-                result = assemble(problems[number], candidate, waiting[number], self._check_time)
+            for number, outcome in zip(numbers, outcomes, strict=True):
+                result = assemble(problems[number], candidate, outcome, self._check_time)
                 attempts[number].append(result)
-                del waiting[number]
+                done.add(number)
         except KeyboardInterrupt:  # the others without the tests of the certificate
-            for number, outcome in waiting.items():
-                stopped = replace(outcome, reason=StopReason.INTERRUPTED)
-                attempts[number].append(assemble(problems[number], candidate, stopped))
+            for number, outcome in zip(numbers, outcomes, strict=True):
+                if number not in done:
+                    stopped = replace(outcome, reason=StopReason.INTERRUPTED)
+                    attempts[number].append(assemble(problems[number], candidate, stopped))
 
     def _try_lower_rank(
         self,
