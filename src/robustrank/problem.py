@@ -36,6 +36,10 @@ from robustrank.operators import (
 )
 from robustrank.theory import degrees_of_freedom, half_normal_quantile
 
+# The distance of typical sizes from the limits of the dtype: of y and the matrix from the largest
+# number, and of A from the smallest, because weights are divided by its entries.
+_BELOW_LARGEST, _ABOVE_SMALLEST = 2.0**-4, 2.0**16
+
 
 class UndersampledWarning(UserWarning):
     """There are fewer measurements than the matrix has degrees of freedom."""
@@ -180,7 +184,7 @@ def _power_of_two(size: float) -> float:
     if not 0 < size < math.inf:
         return 1.0
     exponent = round(math.log2(size))
-    return 2.0 ** max(-1000, min(1000, exponent))
+    return 2.0 ** max(-1022, min(1022, exponent))
 
 
 def _checked_rank(rank: Any, shape: tuple[int, int]) -> int:
@@ -242,14 +246,17 @@ def _check_sizes(problem: Problem) -> None:
     size, gain = problem.scale, float(problem.operator.gain)
     if gain == 0:
         raise ValueError("A is all zero; expected sensing matrices that measure something")
-    for name, value, dtype in (
-        ("a typical measurement in y", size, problem.y.dtype),
-        ("a typical entry of A", gain, problem.operator.dtype),
-        ("a typical entry of the matrix, y divided by A,", size / gain, problem.y.dtype),
+    finfo = namespace(problem.y).finfo
+    exact, sensing = finfo(problem.y.dtype), finfo(problem.operator.dtype)
+    # Small entries of y and of the matrix need their precision too; sums over A must not overflow.
+    lowest, highest = exact.smallest_normal / exact.eps, exact.max * _BELOW_LARGEST
+    lowest_A, highest_A = sensing.smallest_normal * _ABOVE_SMALLEST, sensing.max * sensing.eps
+    for name, value, low, high in (
+        ("a typical measurement in y", size, lowest, highest),
+        ("a typical entry of A", gain, lowest_A, highest_A),
+        ("the typical size of the matrix, y divided by A,", size / gain, lowest, highest),
     ):
-        limits = namespace(problem.y).finfo(dtype)
-        epsilon = float(limits.eps)
-        low, high = float(limits.smallest_normal) / epsilon, float(limits.max) * epsilon
+        low, high = float(low), float(high)
         if not low <= value <= high:
             raise ValueError(
                 f"{name} is {value:.2g}; expected a size between {low:.0e} and {high:.0e}, because "

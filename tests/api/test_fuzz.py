@@ -207,7 +207,7 @@ def check(case: Case) -> None:
         assert len(message.split()) >= 4, repr(error)  # noqa: PT017
         assert type(error) in (ValueError, TypeError), repr(error)  # noqa: PT017
         return
-    assert time.perf_counter() - began < 10
+    assert time.perf_counter() - began < 60
     assert len(text) > 100
     assert np.all(np.isfinite(matrix)), result
     if result.certified and case.truth is not None:

@@ -85,12 +85,16 @@ def test_scaling_the_sensing_data_in_float32(scale: float, small: Planted) -> No
     [
         (1e280, 1e280, "float64"),
         (1e-280, 1e-280, "float64"),
+        (1e-302, 1e-280, "float64"),
         (1.0, 1e-290, "float64"),
         (1e-140, 1e140, "float64"),
         (1e-280, 1.0, "float64"),
         (1e30, 1e30, "float32"),
         (1e-30, 1e-30, "float32"),
         (1e15, 1e-15, "float32"),
+        (1e-20, 1e12, "float32"),
+        (1.0, 1e32, "float32"),
+        (1.0, 1e302, "float64"),
     ],
 )
 def test_extreme_units_of_both(sensing: float, measured: float, dtype: str, small: Planted) -> None:
