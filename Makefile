@@ -4,6 +4,7 @@
 # make bench        speed and memory against targets    make picture    the picture of the README
 # make test-gpu     the tests on a CUDA device          make figures    the figures of the documentation
 # make bench-gpu    GPU performance                     make lock       record the installed versions
+# make fuzz         100,000 calls with random input, valid or not
 #
 # Everything is installed into .venv and cached under .cache; results are written to out/ and results/.
 # make demo installs only what the demonstration needs; the other targets install the rest.
@@ -18,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: setup demo test test-gpu check format bench reproduce bench-gpu figures picture lock clean
+.PHONY: setup demo test test-gpu fuzz check format bench reproduce bench-gpu figures picture lock clean
 
 setup: $(READY)
 
@@ -50,6 +51,11 @@ test: $(READY)
 GPU_PROCESSES ?= 6
 test-gpu: $(READY)
 	XLA_PYTHON_CLIENT_PREALLOCATE=false $(BIN)/python -m pytest -m gpu --numprocesses $(GPU_PROCESSES)
+
+# Takes about half an hour; make fuzz CASES=5000 is shorter. `make test` runs 2,000 cases.
+CASES ?= 100000
+fuzz: $(READY)
+	ROBUSTRANK_FUZZ=$(CASES) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/api/test_fuzz.py
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import os
 import pickle
+import resource
 import signal
 import stat
 import subprocess
 import sys
 import textwrap
 import time
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from robustrank.files import atomic_writer, check_writable, map_npy, read_npz
+from robustrank.files import (
+    WriteError,
+    atomic_writer,
+    check_writable,
+    create_npy,
+    map_npy,
+    read_npz,
+    resolved,
+)
 
 
 def test_interrupted_write_keeps_the_previous_file(tmp_path: Path) -> None:
@@ -212,3 +224,104 @@ def test_memory_map_is_not_read_when_it_is_opened(tmp_path: Path) -> None:
     began = time.perf_counter()
     assert map_npy(path).shape == (10**6, 30, 30)
     assert time.perf_counter() - began < 1
+
+
+def archive_of(path: Path, name: str, content: bytes, **options: Any) -> None:
+    with zipfile.ZipFile(path, "w", **options) as archive:
+        archive.writestr(name, content)
+
+
+def npy_header(shape: str, descr: str = "<f8") -> bytes:
+    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        npy_header("(1000000000000000,)"),
+        npy_header("(99999999999999999999999,)"),
+        npy_header("(-1,)"),
+        npy_header("(1.5,)"),
+        npy_header("((((((3,))))))"),
+        npy_header("(" * 3000 + ")" * 3000),
+        npy_header("(3,)"),
+        npy_header("(3,)", descr="<q9"),
+        b"",
+        b"PK",
+        b"\x93NUMPY\x09\x09",
+    ],
+)
+def test_archive_with_a_malformed_member_raises(content: bytes, tmp_path: Path) -> None:
+    archive_of(tmp_path / "data.npz", "A.npy", content)
+    with pytest.raises(ValueError, match="cannot be read: "):
+        read_npz(tmp_path / "data.npz")
+    (tmp_path / "A.npy").write_bytes(content)
+    with pytest.raises(ValueError, match=r"cannot be read|is not a \.npy file"):
+        map_npy(tmp_path / "A.npy")
+
+
+def test_archive_that_does_not_fit_in_memory_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 50 * 2**20  # compressed to 50 KB
+    content = npy_header(f"({size // 8},)") + bytes(size)
+    archive_of(tmp_path / "a.npz", "A.npy", content, compression=zipfile.ZIP_DEFLATED)
+    monkeypatch.setattr("robustrank.files._physical_memory", lambda: 40 * 2**20)
+    with pytest.raises(ValueError, match=r"does not fit in memory \(its arrays need 0\.052 GB"):
+        read_npz(tmp_path / "a.npz")
+    assert read_npz(tmp_path / "a.npz", names=["y"]) == {}
+
+
+def test_circle_of_symbolic_links_raises(tmp_path: Path) -> None:
+    (tmp_path / "one.npz").symlink_to(tmp_path / "two.npz")
+    (tmp_path / "two.npz").symlink_to(tmp_path / "one.npz")
+    for use in (read_npz, map_npy, check_writable, resolved):
+        with pytest.raises(OSError, match=r"one\.npz cannot be used: its symbolic links lead in a"):
+            use(tmp_path / "one.npz")
+    with (
+        pytest.raises(OSError, match="lead in a circle; choose another name"),
+        atomic_writer(tmp_path / "one.npz"),
+    ):
+        pass
+
+
+@pytest.fixture
+def file_size_limit() -> Iterator[None]:
+    """Files cannot grow beyond 64 KiB, which has the effect of a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.usefixtures("file_size_limit")
+def test_full_disk_raises_and_leaves_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "answer.npz"
+    target.write_bytes(b"before")
+    with (
+        pytest.raises(WriteError, match=r"cannot write .*answer\.npz: File too large"),
+        atomic_writer(target) as stream,
+    ):
+        np.savez(stream, A=np.ones(100_000))
+    assert target.read_bytes() == b"before"
+    assert os.listdir(tmp_path) == ["answer.npz"]
+
+
+@pytest.mark.usefixtures("file_size_limit")
+def test_memory_map_is_not_created_on_a_full_disk(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="File too large"):
+        create_npy(tmp_path / "A.npy", (100, 100, 100), "float64")
+
+
+@pytest.mark.parametrize("supported", [True, False])
+def test_disk_space_of_a_memory_map_is_allocated(
+    supported: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not supported:
+        monkeypatch.delattr(os, "posix_fallocate")
+    array = create_npy(tmp_path / "A.npy", (3, 1000, 1000), "float32")
+    assert (tmp_path / "A.npy").stat().st_blocks * 512 >= array.nbytes
+    array[:] = 7
+    array.flush()
+    assert np.all(np.load(tmp_path / "A.npy") == 7)

@@ -237,3 +237,10 @@ def test_too_few_measurements_are_warned_about(small: Planted) -> None:
     ):
         Problem(as_operator(small.A[:65]), small.y[:65], 2)
     Problem(as_operator(small.A[:66]), small.y[:66], 2)  # a warning would be an error here
+
+
+def test_mostly_constant_measurements_are_recognized(small: Planted) -> None:
+    stuck = np.arange(400)
+    assert not problem(small).is_mostly_constant
+    assert not problem(small, y=np.where(stuck < 200, 7.0, small.y)).is_mostly_constant
+    assert problem(small, y=np.where(stuck < 201, 7.0, small.y)).is_mostly_constant

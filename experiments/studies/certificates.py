@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from experiments.battery.problems import POSSIBLE, BatteryProblem, draw
 from experiments.battery.sensing import FAMILIES
@@ -74,8 +74,7 @@ def certificates(quick: bool = False) -> Study[Battery]:
 
 def _observed(outcome: Outcome) -> dict[str, Any]:
     """What the problem was, and whether the status is wrong."""
-    assert isinstance(outcome.setting, Battery)
-    problem = outcome.setting.problem(outcome.trial)
+    problem = cast("Battery", outcome.setting).problem(outcome.trial)
     oracle = problem.oracle()
     status, error = outcome.recovery.status, outcome.error
     possible = problem.task == POSSIBLE

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
-import zipfile
-import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,17 +14,11 @@ import numpy as np
 
 PathLike = str | os.PathLike[str]
 
-# Errors of NumPy and zipfile for files that are truncated, damaged, encrypted or malicious.
-_DAMAGE = (
-    ValueError,
-    EOFError,
-    OSError,
-    KeyError,
-    RuntimeError,
-    OverflowError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_BLOCK = 2**24
+
+
+class WriteError(OSError):
+    """A file could not be written; the message says which one and why."""
 
 
 @contextlib.contextmanager
@@ -33,9 +26,10 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     """A temporary file to write to, which replaces ``path`` when the block ends without an error.
 
     If the block is interrupted, an existing file is unchanged and the temporary file is removed.
+    An error of the operating system, such as a full disk, becomes a ``WriteError``.
     """
     check_writable(path)
-    target = Path(path).resolve()  # of a symbolic link, the file that it points to is replaced
+    target = resolved(path)  # of a symbolic link, the file that it points to is replaced
     temporary = _temporary_beside(target, delete=False)
     temporary.close()
     name = temporary.name
@@ -45,9 +39,11 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
             os.fsync(written.fileno())
         os.chmod(name, _mode_for(target))
         os.replace(name, target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
+        if isinstance(error, OSError) and not isinstance(error, WriteError):
+            raise WriteError(f"cannot write {path}: {error.strerror or error}") from error
         raise
 
 
@@ -77,6 +73,7 @@ def _mode_for(target: Path) -> int:
 
 def check_writable(path: PathLike) -> None:
     """Raise now the error that writing ``path`` would raise after the computation."""
+    resolved(path)
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder; pass the name of a file in it")
@@ -89,11 +86,48 @@ def check_writable(path: PathLike) -> None:
     try:
         _temporary_beside(target, delete=True).close()
     except OSError as error:
-        raise OSError(f"cannot write {target}: {error.strerror}") from error
+        raise WriteError(f"cannot write {target}: {error.strerror}") from error
 
 
-def read_npz(path: PathLike) -> dict[str, np.ndarray[Any, Any]]:
-    """Every array of an ``.npz`` file, by name; raises without loading pickled objects."""
+def resolved(path: PathLike) -> Path:
+    """The path without symbolic links; raises if they lead in a circle."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(
+                f"{path} cannot be used: its symbolic links lead in a circle; choose another name"
+            ) from error
+    return Path(path).resolve()
+
+
+def create_npy(path: PathLike, shape: tuple[int, ...], dtype: str) -> np.memmap[Any, Any]:
+    """A new memory-mapped ``.npy`` file for which the disk space is allocated.
+
+    Writing to a memory map that has no space on the disk would end the process (SIGBUS).
+    """
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+    with open(path, "r+b") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        try:
+            os.posix_fallocate(stream.fileno(), 0, size)
+        except (AttributeError, OSError) as error:
+            unsupported = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, None)  # by this system
+            if getattr(error, "errno", None) not in unsupported:
+                raise
+            stream.seek(array.offset)
+            for first in range(array.offset, size, _BLOCK):
+                stream.write(bytes(min(_BLOCK, size - first)))
+    return array
+
+
+def read_npz(
+    path: PathLike, names: Collection[str] | None = None
+) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays of an ``.npz`` file by name, or those of ``names`` that it contains.
+
+    Raises without loading pickled objects, and if the arrays cannot fit in memory.
+    """
     with _open(path) as stream:
         kind = _kind_of(stream)
         if kind != "npz":
@@ -101,9 +135,18 @@ def read_npz(path: PathLike) -> dict[str, np.ndarray[Any, Any]]:
             raise ValueError(f"{path} is {found}; expected an .npz archive written by numpy.savez")
         try:
             with np.load(stream, allow_pickle=False) as archive:
-                return {name: archive[name] for name in archive.files}
-        except _DAMAGE as error:
+                wanted = [name for name in archive.files if names is None or name in names]
+                members = {info.filename: info.file_size for info in archive.zip.infolist()}
+                size = sum(members.get(f"{name}.npy", 0) for name in wanted)
+                if size > _physical_memory():
+                    raise MemoryError(f"its arrays need {size / 1e9:,.2g} GB of memory")
+                arrays = {name: archive[name] for name in wanted}
+        except Exception as error:  # damaged and malicious files raise errors of many types
             raise ValueError(_why_unreadable(path, error)) from error
+    for name, array in arrays.items():  # NumPy returns other members as bytes
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f"{path} cannot be read: {name} is not an array of NumPy")
+    return arrays
 
 
 def map_npy(path: PathLike) -> np.ndarray[Any, Any]:
@@ -113,12 +156,13 @@ def map_npy(path: PathLike) -> np.ndarray[Any, Any]:
             raise ValueError(f"{path} is not a .npy file; expected one written by numpy.save")
     try:
         array: np.ndarray[Any, Any] = np.lib.format.open_memmap(path, mode="r")
-    except _DAMAGE as error:
+    except Exception as error:  # as above
         raise ValueError(_why_unreadable(path, error)) from error
     return array
 
 
 def _open(path: PathLike) -> IO[bytes]:
+    resolved(path)
     if not Path(path).exists():
         raise FileNotFoundError(f"{path} does not exist")
     if not Path(path).is_file():
@@ -135,7 +179,17 @@ def _kind_of(stream: IO[bytes]) -> str | None:
 
 
 def _why_unreadable(path: PathLike, error: Exception) -> str:
-    text = str(error)
+    text = str(error) or type(error).__name__
     if "Object arrays" in text or "Python objects" in text:
         return f"{path} contains pickled Python objects, which are refused; save plain arrays"
+    if isinstance(error, MemoryError):
+        return f"{path} cannot be read: it does not fit in memory ({text})"
     return f"{path} cannot be read: it is truncated or damaged ({text})"
+
+
+def _physical_memory() -> float:
+    """The memory of this machine in bytes; infinity if it is unknown."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return float("inf")

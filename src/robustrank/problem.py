@@ -13,6 +13,7 @@ import numpy as np
 
 from robustrank.backend import (
     Array,
+    as_floating,
     check_count,
     check_same_device,
     is_array,
@@ -20,6 +21,7 @@ from robustrank.backend import (
     like,
     namespace,
     reject_masked,
+    shown,
     to_numpy,
 )
 from robustrank.baseline import trivial_deviation
@@ -47,6 +49,10 @@ _INDEPENDENT_OF_RANK = ("row_factors", "scale", "epsilon", "units", "trivial_dev
 # Families of measurements that do not know their norms estimate them by this many passes.
 _NORM_PROBES = 8
 
+# The distance of typical sizes from the limits of the dtype: of y and the matrix from the largest
+# number, and of A from the smallest, because weights are divided by its entries.
+_BELOW_LARGEST, _ABOVE_SMALLEST = 2.0**-4, 2.0**16
+
 
 class UndersampledWarning(UserWarning):
     """There are fewer measurements than the matrix has degrees of freedom."""
@@ -58,8 +64,8 @@ class Problem:
 
     The input is validated on construction. ``y`` may contain ±inf, which is an outlier like any
     other, but no NaN. It is promoted to the common dtype of y and the operator, which is also the
-    dtype of the factors. Passes over the
-    sensing data are counted in ``counter``.
+    dtype of the factors; integers count as float64. Passes over the sensing data are counted in
+    ``counter``.
     """
 
     operator: Operator
@@ -73,6 +79,7 @@ class Problem:
         object.__setattr__(self, "rank", _checked_rank(self.rank, given.matrix_shape))
         object.__setattr__(self, "y", _checked_measurements(self.y, given))
         object.__setattr__(self, "operator", CountedOperator(given, self.counter))
+        _check_sizes(self)
         _warn_if_undersampled(given, self.rank)
 
     @cached_property
@@ -104,6 +111,13 @@ class Problem:
         do, a multiple of its measurement predicts most of every y_i.
         """
         return trivial_deviation(self.operator, self.y)
+
+    @cached_property
+    def is_mostly_constant(self) -> bool:
+        """Whether more than half of the measurements are exactly equal."""
+        # If they are, the median is one of them.
+        same = namespace(self.y).count_nonzero(self.y == lower_median(self.y))
+        return int(same) > self.operator.measurements // 2
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -250,7 +264,7 @@ def _power_of_two(size: float) -> float:
     if not 0 < size < math.inf:
         return 1.0
     exponent = round(math.log2(size))
-    return 2.0 ** max(-1000, min(1000, exponent))
+    return 2.0 ** max(-1022, min(1022, exponent))
 
 
 def _symmetrized(operator: Operator) -> Operator:
@@ -264,7 +278,7 @@ def _checked_rank(rank: Any, shape: tuple[int, int]) -> int:
     check_count(rank=rank)
     if rank > min(shape):
         raise ValueError(
-            f"rank={rank} is larger than min(n1, n2) = {min(shape)} for a "
+            f"rank={shown(rank)} is larger than min(n1, n2) = {min(shape)} for a "
             f"{shape[0]} × {shape[1]} matrix; expected at most {min(shape)}"
         )
     return int(rank)
@@ -275,14 +289,15 @@ def _checked_measurements(y: Any, operator: Operator) -> Array:
     given = is_array(y)
     if given:
         check_same_device(operator.asarray([1.0]), y)
-    values = y if given else operator.asarray(np.asarray(y))
+    values = y if given else np.asarray(y)
     m = operator.measurements
     if tuple(values.shape) != (m,):
         raise ValueError(
             f"y has shape {tuple(values.shape)}; expected ({m},), one value per sensing matrix"
         )
-    values = _as_real_floating(values, operator)
+    values = operator.asarray(as_floating(values, "y"))
     xp = namespace(values)
+    values = xp.astype(values, xp.result_type(values.dtype, operator.dtype), copy=False)
     missing = int(xp.count_nonzero(xp.isnan(values)))
     if missing:
         raise ValueError(
@@ -293,21 +308,8 @@ def _checked_measurements(y: Any, operator: Operator) -> Array:
     return values
 
 
-def _as_real_floating(values: Array, operator: Operator) -> Array:
-    if isinstance(values, np.ndarray):
-        values = values.astype(values.dtype.newbyteorder("="), copy=False)
-    xp = namespace(values)
-    if values.dtype not in (xp.float32, xp.float64):
-        raise TypeError(
-            f"y has dtype {values.dtype}; expected float32 or float64 (real). Convert it first, "
-            'for example with y.astype("float64")'
-        )
-    values = operator.asarray(values)
-    return xp.astype(values, xp.result_type(values.dtype, operator.dtype), copy=False)
-
-
 def _check_not_degenerate(values: Array) -> None:
-    """Raise if y is zero, mostly infinite or mostly constant: medians are meaningless then."""
+    """Raise if y is zero or mostly infinite: medians are meaningless then."""
     array = to_numpy(values)
     if not np.any(array):
         raise ValueError("y is all zero; expected nonzero measurements of M")
@@ -316,20 +318,38 @@ def _check_not_degenerate(values: Array) -> None:
         raise ValueError(
             f"{infinite} of {len(array)} measurements in y are infinite; expected at most half"
         )
-    # If more than half are equal, the median is one of them.
-    middle = float(lower_median(array))
-    same = int(np.sum(array == middle))
-    if same > len(array) // 2 and len(array) > 2:
-        raise ValueError(
-            f"{same} of {len(array)} measurements in y are exactly {middle:g}. When more than half "
-            "are identical, as from a stuck or saturated sensor, the others cannot be separated "
-            "from them; remove the identical ones from y and A"
-        )
     if not float(lower_median(np.abs(array))) > 0:
         raise ValueError(
             "at least half of the measurements in y are exactly zero, so the typical size of a "
             "measurement cannot be determined; remove them from y and A"
         )
+
+
+def _check_sizes(problem: Problem) -> None:
+    """Raise if sizes are so near the limits of the dtype that results would lose their precision.
+
+    Within these limits everything is computed in units in which typical numbers are about one.
+    """
+    size, gain = problem.scale, float(problem.operator.gain)
+    if gain == 0:
+        raise ValueError("A is all zero; expected sensing matrices that measure something")
+    finfo = namespace(problem.y).finfo
+    exact, sensing = finfo(problem.y.dtype), finfo(problem.operator.dtype)
+    # Small entries of y and of the matrix need their precision too; sums over A must not overflow.
+    lowest, highest = exact.smallest_normal / exact.eps, exact.max * _BELOW_LARGEST
+    lowest_A, highest_A = sensing.smallest_normal * _ABOVE_SMALLEST, sensing.max * sensing.eps
+    for name, value, low, high in (
+        ("a typical measurement in y", size, lowest, highest),
+        ("a typical entry of A", gain, lowest_A, highest_A),
+        ("the typical size of the matrix, y divided by A,", size / gain, lowest, highest),
+    ):
+        low, high = float(low), float(high)
+        if not low <= value <= high:
+            raise ValueError(
+                f"{name} is {value:.2g}; expected a size between {low:.0e} and {high:.0e}, because "
+                "numbers near the limits of the dtype lose their precision: scale y and A so that "
+                "typical values are about one"
+            )
 
 
 def _warn_if_undersampled(operator: Operator, rank: int) -> None:

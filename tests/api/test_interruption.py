@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import pickle
 import signal
+import sys
 import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import robustrank as rr
+from robustrank.operators import DenseOperator, WatchedTangent, as_operator
 from robustrank.simulate import Planted, plant
+
+PACKAGE = str(Path(rr.__file__).parent)
 
 pytestmark = pytest.mark.usefixtures("default_signals")
 
@@ -101,3 +109,123 @@ def test_results_from_before_ctrl_c_are_yielded() -> None:
     assert next(results).status is rr.Status.RECOVERED
     with pytest.raises(rr.Interrupted):
         next(results)
+
+
+class Interruption:
+    """Raises KeyboardInterrupt at one call of a function of the package, as Ctrl-C would."""
+
+    def __init__(self, at_call: int) -> None:
+        self.calls, self._at_call = 0, at_call
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        # A generator that is discarded resumes once more; Python ignores exceptions there.
+        counts = event == "call" and not code.co_flags & inspect.CO_GENERATOR
+        if counts and code.co_filename.startswith(PACKAGE):
+            self.calls += 1
+            if self.calls == self._at_call:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+    def run(self, function: Callable[[], Any]) -> Any:
+        sys.setprofile(self)
+        try:
+            return function()
+        finally:
+            sys.setprofile(None)
+
+
+@pytest.fixture(scope="module")
+def prepared() -> Callable[[], rr.Recovery]:
+    """A run on a validated operator, with a rank estimate and an attempt with a lower rank."""
+    planted = plant(6, 5, 1, 40, outliers=0.1, rng=0)
+    operator = as_operator(planted.A)
+    solver = rr.Portfolio((rr.GaussNewton(max_iterations=2), rr.GaussNewton()))
+    return lambda: rr.recover(operator, planted.y, 2, solver=solver)
+
+
+def test_ctrl_c_at_any_moment_of_a_run_raises_with_a_result(
+    prepared: Callable[[], rr.Recovery],
+) -> None:
+    whole = Interruption(at_call=-1)
+    result = whole.run(prepared)
+    assert result.status is rr.Status.RECOVERED
+    assert {attempt.rank for attempt in result.attempts} == {1, 2}
+    in_validation = 0
+    first, last = range(1, 200, 6), range(whole.calls - 60, whole.calls, 2)
+    for at_call in [*first, *range(200, whole.calls, 307), *last]:
+        try:
+            Interruption(at_call).run(prepared)
+        except rr.Interrupted as interruption:
+            recovery = interruption.recovery
+            assert recovery.status is rr.Status.INTERRUPTED
+            assert np.all(np.isfinite(recovery.matrix))
+            assert str(recovery)
+        except KeyboardInterrupt:
+            in_validation = at_call
+        else:
+            pytest.fail(f"Ctrl-C at call {at_call} was ignored")
+    assert in_validation < 150  # afterwards there is always a result
+
+
+def test_ctrl_c_during_the_certificate_keeps_the_result_uncertified(
+    small: Planted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = rr.recover(small.A, small.y, 2)
+
+    def interrupted(*_: Any) -> bool:
+        press_ctrl_c()
+        return True
+
+    monkeypatch.setattr(WatchedTangent, "gram", interrupted)
+    with pytest.raises(rr.Interrupted) as caught:
+        rr.recover(small.A, small.y, 2)
+    recovery = caught.value.recovery
+    assert recovery.status is rr.Status.INTERRUPTED
+    assert recovery.certificate.determined is None
+    assert np.array_equal(recovery.matrix, plain.matrix)
+
+
+def test_ctrl_c_during_the_certificates_of_a_batch_ends_it(
+    pairs: list[tuple[Any, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tested = []
+
+    def interrupted_at_the_second(self: WatchedTangent, *arguments: Any) -> Any:
+        if self not in tested:
+            tested.append(self)
+        if len(tested) == 2:
+            press_ctrl_c()
+        return self.inner.gram(*arguments)
+
+    monkeypatch.setattr(WatchedTangent, "gram", interrupted_at_the_second)
+    results = iter(rr.recover_many(pairs, 1, solver="gauss-newton", batch=3))
+    assert next(results).certified
+    with pytest.raises(rr.Interrupted) as caught:
+        next(results)
+    assert caught.value.recovery.certificate.exact_fits > 70
+    assert len(tested) == 2
+
+
+def test_ctrl_c_during_validation_has_no_result(small: Planted) -> None:
+    class Interrupting(DenseOperator):
+        @property
+        def shape(self) -> Any:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        rr.recover(Interrupting(small.A.reshape(400, -1), (20, 15)), small.y, 2)
+    assert not isinstance(caught.value, rr.Interrupted)
+
+
+def test_ctrl_c_is_not_ignored_if_the_matrix_would_overflow() -> None:
+    planted = plant(1, 2, 1, 60, rng=0)
+
+    def interrupt(progress: rr.Progress) -> None:
+        if progress.iteration == 1:
+            raise KeyboardInterrupt
+
+    diverging = rr.VanillaGD(step_size=1e20, check_every=1)
+    with pytest.raises(rr.Interrupted) as caught:
+        rr.recover(planted.A, planted.y * 1e280, 1, solver=diverging, callback=interrupt)
+    assert np.all(np.isfinite(caught.value.recovery.matrix))

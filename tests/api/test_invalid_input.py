@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -27,19 +28,19 @@ INVALID: dict[str, tuple[Any, Any, type[Exception], str]] = {
         ValueError,
         r"y contains NaN \(1 of 30 values\); remove those entries",
     ),
-    "integer y": (Y.astype(int), 1, TypeError, "y has dtype int64; expected float32"),
+    "large integers in y": (
+        np.full(30, 2**53),
+        1,
+        ValueError,
+        r"y contains integers of 2\^53 or more, which float64 cannot represent exactly; scale",
+    ),
+    "text y": (Y.astype(str), 1, TypeError, "y has dtype <U"),
     "complex y": (Y.astype(complex), 1, TypeError, "y has dtype complex128"),
     "object y": (Y.astype(object), 1, TypeError, "y has dtype object"),
     "y all zero": (Y * 0, 1, ValueError, "y is all zero"),
-    "mostly zero": (np.where(FIRST < 20, 0, Y), 1, ValueError, "20 of 30 .* exactly 0. When"),
+    "mostly zero": (np.where(FIRST < 20, 0, Y), 1, ValueError, "half of the measurements in y"),
     "half zero": (np.where(FIRST < 15, 0, Y), 1, ValueError, "half of the measurements in y"),
     "masked y": (np.ma.masked_array(Y), 1, TypeError, "y is a masked array"),
-    "mostly the same": (
-        np.where(FIRST < 16, 7.5, Y),
-        1,
-        ValueError,
-        "16 of 30 measurements in y are exactly 7.5",
-    ),
     "mostly infinite": (
         np.where(FIRST < 16, np.inf * (-1.0) ** FIRST, Y),
         1,
@@ -63,6 +64,13 @@ def test_invalid_measurements_or_rank_raise(case: str) -> None:
         ({"solver": None}, ValueError, "None is not known; expected one of 'auto'"),
         ({"time_limit": 0}, ValueError, "time_limit=0"),
         ({"time_limit": "3"}, TypeError, "time_limit='3' is a str"),
+        ({"time_limit": True}, TypeError, "time_limit=True is a bool"),
+        ({"time_limit": math.nan}, ValueError, "time_limit=nan; expected a positive number"),
+        ({"time_limit": -(10**400)}, ValueError, "time_limit=-1000"),
+        ({"solver": rr.GaussNewton(tolerance=math.nan)}, ValueError, "tolerance=nan"),
+        ({"solver": rr.GaussNewton(tolerance=-1)}, ValueError, "tolerance=-1"),
+        ({"solver": rr.MessagePassing(tolerance=10**400)}, ValueError, "tolerance=1000"),
+        ({"solver": rr.Portfolio((rr.GaussNewton(tolerance=True),))}, TypeError, "tolerance=True"),
         ({"callback": 3}, TypeError, "callback=3 cannot be called"),
         ({"rng": "a"}, ValueError, "rng='a'"),
     ],
@@ -72,3 +80,41 @@ def test_invalid_options_raise(
 ) -> None:
     with pytest.raises(error, match=message):
         rr.recover(A, Y, 1, **arguments)
+
+
+@pytest.mark.parametrize("limit", [math.inf, 10**400, Fraction(10**9, 7), np.float32(1e9)])
+def test_any_positive_number_is_a_time_limit(limit: Any) -> None:
+    assert rr.recover(A, Y, 1, time_limit=limit).status is rr.Status.RECOVERED
+
+
+@pytest.mark.parametrize("tolerance", [0, Fraction(1, 10**6), np.float32(1e-6), 5e-324])
+def test_any_number_that_is_not_negative_is_a_tolerance(tolerance: Any) -> None:
+    solver = rr.GaussNewton(tolerance=tolerance)
+    assert rr.recover(A, Y, 1, solver=solver).status is rr.Status.RECOVERED
+
+
+@pytest.mark.parametrize(
+    ("sensing", "measured", "dtype", "message"),
+    [
+        (1.0, 5e-324, "float64", "a typical measurement in y is .*e-32.; expected a size between"),
+        (1.0, 1e-295, "float64", "a typical measurement in y is"),
+        (1.0, 1e307, "float64", "a typical measurement in y is"),
+        (1.0, 1e-36, "float32", "expected a size between 1e-31 and 2e.37, because numbers near"),
+        (5e-324, 1.0, "float64", "a typical entry of A is"),
+        (1e300, 1.0, "float64", r"a typical entry of A is 9.2e\+299"),
+        (1e-200, 1e200, "float64", "the typical size of the matrix, y divided by A, is inf"),
+        (
+            1e200,
+            1e-200,
+            "float64",
+            "the typical size of the matrix, y divided by A, is 0; .* scale",
+        ),
+        (1e-20, 1e20, "float32", "the typical size of the matrix, y divided by A, is"),
+        (0.0, 1.0, "float64", "A is all zero; expected sensing matrices that measure something"),
+    ],
+)
+def test_sizes_near_the_limits_of_the_dtype_raise(
+    sensing: float, measured: float, dtype: str, message: str
+) -> None:
+    with np.errstate(under="ignore"), pytest.raises(ValueError, match=message):
+        rr.recover((A * sensing).astype(dtype), (Y * measured).astype(dtype), 1)

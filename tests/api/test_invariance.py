@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import robustrank as rr
+from robustrank.operators import as_operator
 from robustrank.simulate import Planted, plant
 
 
@@ -121,6 +122,43 @@ def test_repeating_every_measurement(case: str, times: int, shuffle: Any) -> Non
         assert after.exact_fits == before.exact_fits
         assert after.inliers == pytest.approx(before.inliers, abs=2)
         assert np.allclose(repeated.matrix, plain.matrix, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("sensing", "measured", "dtype"),
+    [
+        (1e280, 1e280, "float64"),
+        (1e-280, 1e-280, "float64"),
+        (1e-302, 1e-280, "float64"),
+        (1.0, 1e-290, "float64"),
+        (1e-140, 1e140, "float64"),
+        (1e-280, 1.0, "float64"),
+        (1e30, 1e30, "float32"),
+        (1e-30, 1e-30, "float32"),
+        (1e15, 1e-15, "float32"),
+        (1e-20, 1e12, "float32"),
+        (1.0, 1e32, "float32"),
+        (1.0, 1e302, "float64"),
+    ],
+)
+def test_extreme_units_of_both(sensing: float, measured: float, dtype: str, small: Planted) -> None:
+    A, y = (small.A * sensing).astype(dtype), (small.y * measured).astype(dtype)
+    result = rr.recover(A, y, 2)
+    assert result.status is rr.Status.RECOVERED
+    error = result.matrix.astype(float) * (sensing / measured) - small.matrix
+    assert np.linalg.norm(error) < 1e-5 * np.linalg.norm(small.matrix)
+
+
+@pytest.mark.parametrize("row", [0, 7, 399])
+def test_units_of_one_measurement(row: int, small: Planted, plain: rr.Recovery) -> None:
+    A, y = small.A.copy(), small.y.copy()
+    A[row] *= 1e4
+    y[row] *= 1e4
+    operator = as_operator(A)
+    assert operator.gain == pytest.approx(as_operator(small.A).gain, rel=0.02)
+    result = rr.recover(operator, y, 2)
+    assert result.status is rr.Status.RECOVERED
+    assert np.allclose(result.matrix, plain.matrix, rtol=1e-5, atol=1e-6)
 
 
 def test_transposing_the_problem_transposes_the_matrix(small: Planted, plain: rr.Recovery) -> None:

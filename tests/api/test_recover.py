@@ -117,3 +117,20 @@ def test_text_of_a_settled_result_leads_with_the_noise() -> None:
     assert certificate.sigma == pytest.approx(true, rel=0.1)
     assert certificate.inliers == 570
     assert "exactly" not in evidence
+
+
+def test_equal_sensing_rows_cause_no_warning() -> None:
+    """They leave most of the matrix undetermined. A warning is an error here."""
+    planted = plant(4, 3, 1, 40, rng=0)
+    A = np.ascontiguousarray(np.broadcast_to(planted.A[:1], planted.A.shape))
+    y = np.full(40, 2.0)
+    assert not rr.recover(A, y, 1).certified
+
+
+def test_a_matrix_that_would_overflow_becomes_the_zero_matrix() -> None:
+    planted = plant(1, 2, 1, 60, rng=0)
+    diverging = rr.VanillaGD(step_size=1e20, max_iterations=1)
+    result = rr.recover(planted.A, planted.y * 1e280, 1, solver=diverging)
+    assert result.status is rr.Status.DIVERGED
+    assert np.all(result.matrix == 0)
+    assert np.array_equal(result.residual, planted.y * 1e280)

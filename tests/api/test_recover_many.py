@@ -226,9 +226,13 @@ def test_sensing_data_outside_the_range_of_its_precision(mixed: list[Planted]) -
     one = mixed[0]
     A = (one.A * 1e-40).astype(np.float32)
     y = np.einsum("ijk,jk->i", A.astype(float), one.matrix)
-    single = rr.recover(A, y, 1)
+    with pytest.raises(ValueError, match="a typical entry of A is 1e-40; expected a size between"):
+        rr.recover(A, y, 1)
+    with pytest.raises(ValueError, match="a typical entry of A is 1e-40; expected a size between"):
+        list(rr.recover_many([(A, y), (A, y)], 1, batch=2))
+    A, y = (one.A * 1e-33).astype(np.float32), one.y * 1e-33
     for result in rr.recover_many([(A, y), (A, y)], 1, batch=2):
-        assert result.status is single.status
+        assert result.status is rr.recover(A, y, 1).status is rr.Status.RECOVERED
 
 
 def test_passes_with_an_operator_that_was_used_before(mixed: list[Planted]) -> None:

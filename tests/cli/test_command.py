@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from command_line import COMMAND, run
+from command_line import COMMAND, run, simulate_problem
 
 import robustrank as rr
 from robustrank.simulate import plant
@@ -62,3 +64,72 @@ def test_characters_that_the_terminal_cannot_show_are_replaced() -> None:
     )
     assert done.returncode == 0
     assert b"in units of ?_r(M)" in done.stdout
+
+
+def run_with(*arguments: object, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], cwd=cwd, text=True, timeout=100, **options
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["--help"],
+        ["--version"],
+        ["recover", "p.npz", "--rank", "2", "--out", "result.npz"],
+        ["simulate", "q.npz", "--shape", "20x15"],
+        ["doctor"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_full_device_as_standard_output_is_one_line_and_status_2(
+    command: list[str], tmp_path: Path
+) -> None:
+    simulate_problem(tmp_path)
+    with open("/dev/full", "w") as full:
+        done = run_with(*command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    message = "robustrank: error: cannot write to <stdout>: No space left on device\n"
+    assert done.stderr == message
+    if "result.npz" in command:
+        assert rr.load(tmp_path / "result.npz").certified
+
+
+def test_full_device_as_standard_error_does_not_change_the_exit_status(tmp_path: Path) -> None:
+    simulate_problem(tmp_path)
+    with open("/dev/full", "w") as full:
+        solve = ["recover", "p.npz", "--rank", "2"]
+        done = run_with(*solve, cwd=tmp_path, stdout=subprocess.PIPE, stderr=full)
+        assert (done.returncode, "recovered" in done.stdout) == (0, True)
+        done = run_with(*solve, "--shape", "1x1", cwd=tmp_path, stdout=full, stderr=full)
+        assert done.returncode == 2
+
+
+def limit_file_size() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**13, 2**13))
+
+
+@pytest.mark.parametrize(
+    ("command", "written"),
+    [
+        (["recover", "p.npz", "--rank", "2", "--out", "result.npz"], "result.npz"),
+        (["recover", "p.npz", "--rank", "2", "--report", "page.html"], "page.html"),
+        (["simulate", "q.npz", "--shape", "20x15"], "q.npz"),
+        (["simulate", "q.npz", "--shape", "20x15", "--sensing", "A.npy"], "A"),
+        (["simulate", "q.npz", "--shape", "1x1", "--rank", "1", "--sensing", "A.npy"], "q.npz"),
+    ],
+)
+def test_full_disk_is_one_line_and_leaves_nothing(
+    command: list[str], written: str, tmp_path: Path
+) -> None:
+    size = ["--shape", "40x30", "--rank", 2, "-m", 600, "--seed", 3]
+    assert run("simulate", "p.npz", *size, cwd=tmp_path).returncode == 0
+    more = ["-m", "1000"] if "1x1" in command else []  # A fits within the limit, OUTPUT does not
+    done = run_with(*command, *more, cwd=tmp_path, capture_output=True, preexec_fn=limit_file_size)
+    assert done.returncode == 2
+    assert done.stderr.startswith("robustrank: error: cannot ")
+    assert written in done.stderr
+    assert "File too large" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert os.listdir(tmp_path) == ["p.npz"]

@@ -40,7 +40,21 @@ INVALID = {
     "report without .html": (["p.npz", "--report", "page.npy"], "expected one of .html"),
     "truth of another problem": (["other_truth.npz"], "does not match A; remove"),
     "empty csv": (["p.npz", "--measurements", "empty.csv"], "y has shape (0,); expected (400,)"),
+    "circle of links": (["circle.npz"], "its symbolic links lead in a circle; choose another"),
+    "circle of links as output": (["p.npz", "--out", "circle.npz"], "lead in a circle"),
+    "circle of folders as output": (["p.npz", "--report", "circle/x.html"], "lead in a circle"),
     "no iterations": (["p.npz", "--max-iterations", "0"], "expected at least 1"),
+    "negative time limit": (
+        ["p.npz", "--time-limit", "-1"],
+        "time_limit=-1.0; expected a positive",
+    ),
+    "time limit NaN": (["p.npz", "--time-limit", "nan"], "time_limit=nan; expected a positive"),
+    "time limit a word": (["p.npz", "--time-limit", "long"], "'long' is not a valid float"),
+    "negative tolerance": (["p.npz", "--tolerance", "-1"], "tolerance=-1.0; expected zero or a"),
+    "infinite tolerance": (
+        ["p.npz", "--tolerance", "1e400", "--solver", "median-tgd"],
+        "tolerance=inf; expected zero or a",
+    ),
 }
 
 
@@ -59,6 +73,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     truth = {"truth_left": np.ones((3, 2)), "truth_right": np.ones((4, 2)), "truth_outliers": y}
     np.savez(folder / "other_truth.npz", A=A, y=y, **truth)
     np.savez(folder / "no_A.npz", y=y)
+    for name in ("circle.npz", "circle"):
+        (folder / name).symlink_to(folder / name)
     bad = A.copy()
     bad[2, 3, 4] = np.nan
     np.savez(folder / "nan.npz", A=bad, y=y)

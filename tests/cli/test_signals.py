@@ -53,4 +53,4 @@ def test_a_signal_that_the_parent_ignores_stays_ignored(
         assert process.wait(timeout=60) == 0
     recovery = rr.load(out)
     assert recovery.status is rr.Status.RECOVERED
-    assert recovery.seconds > 1.9
+    assert recovery.seconds > 1.7  # a tenth of the time is left for the certificate

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -43,3 +45,25 @@ def test_invalid_arguments_are_one_line_and_status_2(
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not os.listdir(tmp_path)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 256 KiB; only root can mount one."""
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(tmp_path)]
+    try:
+        subprocess.run(mount, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("a file system cannot be mounted here")
+    yield tmp_path
+    subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+@pytest.mark.parametrize("sensing", [[], ["--sensing", "A.npy"]])
+def test_full_disk_is_one_line_and_leaves_nothing(sensing: list[str], small_disk: Path) -> None:
+    done = run("simulate", "p.npz", *sensing, "--shape", "20x15", cwd=small_disk)
+    assert done.returncode == 2
+    assert done.stderr.startswith("robustrank: error: cannot ")
+    assert "No space left on device" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not os.listdir(small_disk)

@@ -151,3 +151,14 @@ def test_energy_is_the_squared_norm_of_the_residual() -> None:
     matrix, right = np.diag([1.0, 4.0, 9.0]), np.ones((3, 1))
     for W, energy in islice(conjugate_gradient_iterates(lambda W: matrix @ W, right), 3):
         assert float(energy) == pytest.approx(float(np.sum((right - matrix @ W) ** 2)))
+
+
+def test_conjugate_gradients_stop_where_the_matrix_is_zero(xp: Any) -> None:
+    right = xp.asarray([[1.0], [2.0]])
+    # A warning would be an error here.
+    iterates = conjugate_gradient_iterates(
+        lambda W: xp.asarray([[0.0, 0.0], [0.0, 0.0]]) @ W, right
+    )
+    for W, energy in islice(iterates, 4):
+        assert to_numpy(W).tolist() == [[0.0], [0.0]]
+        assert float(energy) == 5.0

@@ -78,3 +78,14 @@ def test_distance_is_the_frobenius_norm_of_the_difference(xp: Any, dtype: str) -
 def test_scaled_left_times_right_is_the_matrix() -> None:
     point = Point(*random_parts(np.random.default_rng(4)))
     assert np.allclose(point.scaled_left @ point.right.T, dense(point))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_retraction_along_a_direction_that_is_not_finite_is_nan(xp: Any, bad: float) -> None:
+    left, values, right = (xp.asarray(part) for part in random_parts(np.random.default_rng(0)))
+    W = np.zeros((N1 + N2, R))
+    W[3, 1] = bad
+    with np.errstate(invalid="ignore"):
+        moved = retract(Point(left=left, values=values, right=right), xp.asarray(W), R)
+    assert np.all(np.isnan(to_numpy(moved.values)))
+    assert moved.left.shape == (N1, R)

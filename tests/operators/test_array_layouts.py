@@ -155,6 +155,49 @@ def test_gain_is_the_root_mean_square_entry(layout: str, sensing: Array, tmp_pat
     assert operator.gain == pytest.approx(3.0, rel=0.05)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("row", [0, 5, 36])
+def test_gain_does_not_depend_on_one_row(
+    layout: str, row: int, sensing: Array, tmp_path: Path
+) -> None:
+    sensing[row] *= 1e4
+    assert as_operator(LAYOUTS[layout][0](sensing, tmp_path)).gain == pytest.approx(1.0, rel=0.1)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_gain_of_few_rows_that_are_not_zero(layout: str, sensing: Array, tmp_path: Path) -> None:
+    A = np.zeros((500, N1, N2), sensing.dtype)
+    A[3] = sensing[0]
+    expected = np.linalg.norm(sensing[0]) / np.sqrt(A.size)
+    assert as_operator(LAYOUTS[layout][0](A, tmp_path)).gain == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("stored", ["bool", "int8", "uint16", "int32", "int64", "float16"])
+def test_integers_give_the_same_operator(layout: str, stored: str, tmp_path: Path) -> None:
+    whole = np.random.default_rng(8).integers(0, 2, (M, N1, N2))
+    operator = as_operator(LAYOUTS[layout][0](whole.astype(stored), tmp_path))
+    expected = as_operator(whole.astype("float32" if stored == "float16" else "float64"))
+    assert operator.dtype == expected.dtype
+    assert operator.in_memory is not layout.startswith("memory-mapped")
+    assert operator.gain == pytest.approx(expected.gain, rel=0.02)
+    U, V = np.ones((N1, 2)), np.arange(2.0 * N2).reshape(N2, 2)
+    assert np.allclose(operator.measure(U, V), expected.measure(U, V), rtol=1e-6)
+    for part, other in zip(
+        operator.backproject(np.arange(float(M)), U, V),
+        expected.backproject(np.arange(float(M)), U, V),
+        strict=True,
+    ):
+        assert np.allclose(part, other, rtol=1e-5)
+
+
+def test_large_integers_in_a_file_raise(tmp_path: Path) -> None:
+    A = np.ones((M, N1, N2), "int64")
+    A[17, 4, 3] = 2**53 + 1
+    with pytest.raises(ValueError, match=r"A contains integers of 2\^53 or more"):
+        as_operator(on_disk(A, tmp_path))
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("layout", ["C order", "Fortran order", "memory-mapped"])
 def test_error_for_non_finite_sensing_data_names_the_row(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import robustrank as rr
 from robustrank.result import Alternative, Certificate, Check, Recovery, Status
@@ -145,15 +148,139 @@ def test_other_format_version_raises(version: int, recovery: Recovery, tmp_path:
     [
         {"format": "other"},
         {"status": "FINE"},
+        {"format": ["robustrank-recovery"]},
+        {"version": "2"},
+        {"version": None},
+        {"version": [[[2]]]},
+        {"status": ["FINE"]},
         {"certificate": {"exact_fits": 3}},
+        {"certificate": None},
+        {"certificate": []},
+        {"certificate": "many"},
         {"iterations": "many"},
+        {"iterations": -1},
+        {"iterations": math.inf},
+        {"iterations": 1.5},
+        {"iterations": 10**30},
+        {"iterations": None},
+        {"passes": "3"},
+        {"seconds": 10**400},
+        {"seconds": [1]},
+        {"cutoff": {}},
+        {"solver": 3},
+        {"attempts": None},
+        {"attempts": 3},
+        {"attempts": [3]},
+        {"attempts": [{"status": "RECOVERED"}]},
+        {"attempts": [{"status": 3}]},
+        {"attempts": "RECOVERED"},
     ],
 )
 def test_malformed_header_raises(
     changes: dict[str, Any], recovery: Recovery, tmp_path: Path
 ) -> None:
-    with pytest.raises(ValueError, match="not a saved result"):
+    with pytest.raises(ValueError, match=r"is not a saved result: .* is missing or malformed"):
         rr.load(with_header(tmp_path / "odd.npz", recovery, **changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"measurements": 0},
+        {"measurements": 399},
+        {"measurements": -400},
+        {"exact_fits": math.inf},
+        {"exact_fits": -3},
+        {"inliers": 1.5},
+        {"inliers": True},
+        {"noise": "small"},
+        {"noise": None},
+        {"determined": 1},
+        {"unknown": 1},
+    ],
+)
+def test_malformed_certificate_raises(
+    changes: dict[str, Any], recovery: Recovery, tmp_path: Path
+) -> None:
+    certificate = asdict(recovery.certificate) | changes
+    with pytest.raises(ValueError, match=r"is not a saved result: .* is missing or malformed"):
+        rr.load(with_header(tmp_path / "odd.npz", recovery, certificate=certificate))
+
+
+def with_arrays(path: Path, recovery: Recovery, **changes: Any) -> Path:
+    recovery.save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive) | changes
+    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+    return path
+
+
+def nested(depth: int) -> Any:
+    return np.asarray("[" * depth + "]" * depth)
+
+
+ARRAYS: dict[str, dict[str, Any]] = {
+    "no left factor": {"left": None},
+    "no history": {"history": None},
+    "no columns": {"left": np.ones((20, 0)), "right": np.ones((15, 0))},
+    "no rows": {"left": np.ones((0, 2))},
+    "no measurements": {"residual": np.ones(0), "outliers": np.ones(0, bool)},
+    "other number of measurements": {"residual": np.ones(3), "outliers": np.ones(3, bool)},
+    "integer factor": {"left": np.ones((20, 2), int)},
+    "half-precision factor": {"left": np.ones((20, 2), np.float16)},
+    "complex residual": {"residual": np.ones(400, complex)},
+    "text": {"residual": np.full(400, "a")},
+    "outliers as numbers": {"outliers": np.ones(400)},
+    "NaN in a factor": {"left": np.full((20, 2), np.nan)},
+    "infinity in the history": {"history": np.full((3, 6), np.inf)},
+    "NaN in the history": {"history": np.full((3, 6), np.nan)},
+    "history of other width": {"history": np.ones((3, 5))},
+    "history of text": {"history": np.full((3, 6), "a")},
+    "history without rows of its own": {"history": np.ones(6)},
+    "header a number": {"header": np.asarray(3.0)},
+    "header an array": {"header": np.asarray(["{}", "{}"])},
+    "header empty": {"header": np.asarray("")},
+    "header a list": {"header": np.asarray("[]")},
+    "header nested": {"header": nested(100)},
+    "header nested deeply": {"header": nested(100_000)},
+    "header with a long number": {"header": np.asarray("1" * 10_000)},
+}
+
+
+@pytest.mark.parametrize("case", ARRAYS)
+def test_malformed_array_raises(case: str, recovery: Recovery, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"is not a saved result: .* is missing or malformed"):
+        rr.load(with_arrays(tmp_path / "odd.npz", recovery, **ARRAYS[case]))
+
+
+def test_result_of_another_byte_order_is_read(recovery: Recovery, tmp_path: Path) -> None:
+    swapped = {
+        name: getattr(recovery, name).astype(">f8") for name in ("left", "right", "residual")
+    }
+    found = rr.load(with_arrays(tmp_path / "swapped.npz", recovery, **swapped))
+    check_same(found, recovery)
+
+
+def test_other_members_of_the_archive_are_not_read(recovery: Recovery, tmp_path: Path) -> None:
+    path = with_arrays(tmp_path / "a.npz", recovery, matrix=np.asarray([{}], object))
+    check_same(rr.load(path), recovery)
+
+
+@settings(max_examples=300)
+@given(data=st.data())
+def test_damaged_file_raises_or_gives_a_complete_result(
+    data: st.DataObject, recovery: Recovery, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    recovery.save(folder / "whole.npz")
+    content = bytearray((folder / "whole.npz").read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    if data.draw(st.booleans()):
+        content = content[: data.draw(st.integers(0, len(content)))]
+    (folder / "damaged.npz").write_bytes(content)
+    with contextlib.suppress(ValueError):
+        assert repr(rr.load(folder / "damaged.npz"))
 
 
 def test_arrays_of_inconsistent_shapes_raise(recovery: Recovery, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import numpy as np
+import pytest
 
 import robustrank as rr
 from robustrank.operators import as_operator
@@ -14,6 +15,7 @@ from robustrank.problem import Problem
 from robustrank.result import StopReason
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import MedianTGD, drive
+from robustrank.solvers.monitor import Monitor, Outcome
 
 
 def test_iteration_limit(small: Planted) -> None:
@@ -129,3 +131,21 @@ def test_solver_time_limit_applies_to_one_run(small: Planted) -> None:
     (outcome,) = drive([problem], solver, np.random.default_rng(0), time_limit=0.05)
     assert outcome.reason is StopReason.TIME_LIMIT
     assert 0 < outcome.iterations < 10**7
+
+
+def test_ctrl_c_after_the_last_iteration_is_not_ignored(
+    small: Planted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome, calls = Monitor.outcome, []
+
+    def interrupted_once(monitor: Monitor) -> Outcome:
+        calls.append(monitor)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return outcome(monitor)
+
+    monkeypatch.setattr(Monitor, "outcome", interrupted_once)
+    problem = Problem(as_operator(small.A), small.y, 2)
+    (found,) = drive([problem], rr.GaussNewton(), np.random.default_rng(0))
+    assert found.reason is StopReason.INTERRUPTED
+    assert found.iterations > 3

@@ -12,6 +12,7 @@ import pytest
 
 import robustrank as rr
 from robustrank.metrics import evaluate
+from robustrank.operators import WatchedTangent
 from robustrank.simulate import Planted, plant
 from robustrank.solvers.candidates import SOFT, STRICT
 
@@ -142,3 +143,77 @@ def test_no_other_candidate_is_tried_after_an_interrupted_rank_estimate() -> Non
     with pytest.raises(rr.Interrupted):
         list(rr.recover_many([(p.A, p.y) for p in planted], 4, batch=2, solver=solver))
     assert tried == [4]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_the_time_limit_covers_the_certificate(
+    noise: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = plant(20, 15, 2, 400, outliers=0.05, noise=noise, rng=11)
+    plain = rr.recover(planted.A, planted.y, 2, solver="gauss-newton")
+    assert plain.certified
+
+    def slow(self: WatchedTangent, *arguments: Any) -> Any:
+        time.sleep(0.5)
+        self.before()
+        return self.inner.gram(*arguments)
+
+    monkeypatch.setattr(WatchedTangent, "gram", slow)
+    result = rr.recover(planted.A, planted.y, 2, solver="gauss-newton", time_limit=0.4)
+    assert result.seconds < 1.5
+    assert result.status is rr.Status.TIME_LIMIT
+    assert result.certificate.determined is None
+    assert np.array_equal(result.matrix, plain.matrix)
+    assert result.attempts[-1].status is rr.Status.TIME_LIMIT
+
+
+def test_iterations_leave_time_for_the_certificate() -> None:
+    planted = plant(20, 15, 2, 400, outliers=0.05, rng=11)
+    endless = rr.MedianTGD(tolerance=0, max_iterations=10**9)
+    result = rr.recover(planted.A, planted.y, 2, solver=endless, time_limit=1.0)
+    assert result.status is rr.Status.RECOVERED
+    assert 0.8 < result.seconds <= 1.0
+
+
+def test_no_certificate_after_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = plant(20, 15, 2, 400, outliers=0.05, rng=11)
+    endless = rr.MedianTGD(tolerance=0, max_iterations=10**9)
+    monkeypatch.setattr("robustrank.solvers.search._ITERATING", 1.0)
+    result = rr.recover(planted.A, planted.y, 2, solver=endless, time_limit=0.5)
+    assert result.status is rr.Status.TIME_LIMIT
+    assert result.certificate.exact_fits >= result.certificate.required
+
+
+def sampled_entries(n1: int, n2: int, m: int, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    positions = rng.integers(0, n1 * n2, m)
+    A = np.zeros((m, n1 * n2))
+    A[np.arange(m), positions] = 1
+    return A.reshape(m, n1, n2), positions
+
+
+@pytest.mark.parametrize("outliers", [0, 30])
+def test_a_constant_matrix_is_recovered_from_its_entries(outliers: int) -> None:
+    A, _ = sampled_entries(12, 9, 250, seed=0)
+    y = np.full(250, -3.0)
+    y[:outliers] = np.random.default_rng(1).standard_normal(outliers) * 20
+    result = rr.recover(A, y, 1)
+    assert result.status is rr.Status.RECOVERED
+    assert np.allclose(result.matrix, -3.0)
+
+
+@pytest.mark.parametrize("share", [0.55, 0.7, 1.0])
+@pytest.mark.parametrize("kind", ["gaussian", "positive", "nearly constant", "binary"])
+def test_a_stuck_sensor_is_not_certified(kind: str, share: float) -> None:
+    """A stuck value is what a constant A would give; the other measurements contradict it."""
+    planted = plant(12, 9, 1, 220, rng=3)
+    change: dict[str, Any] = {
+        "gaussian": lambda A: A,
+        "positive": np.abs,
+        "nearly constant": lambda A: 1 + 0.1 * A,
+        "binary": lambda A: (A > 0).astype(float),
+    }
+    A = change[kind](planted.A)
+    y = np.einsum("mij,ij->m", A, planted.matrix)
+    y[: round(share * 220)] = np.median(y)
+    assert not rr.recover(A, y, 1).certified

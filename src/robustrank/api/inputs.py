@@ -6,7 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from robustrank.backend import is_array, move, move_to_device_of
+from robustrank.backend import (
+    check_count,
+    check_not_negative,
+    is_array,
+    move,
+    move_to_device_of,
+    shown,
+)
 from robustrank.operators import Operator, as_operator
 from robustrank.problem import Problem
 from robustrank.result import Recovery
@@ -68,8 +75,13 @@ def memory_needed(A: Any) -> int:
 def solver_from(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfolio:
     """The solver with a given name, or the given solver."""
     if isinstance(solver, (Solver, Portfolio)):
+        for one in solver.solvers if isinstance(solver, Portfolio) else (solver,):
+            check_count(max_iterations=one.max_iterations)
+            check_not_negative(tolerance=one.tolerance)
         return solver
     if isinstance(solver, str) and solver in SOLVERS:
         return SOLVERS[solver]()
     known = ", ".join(repr(name) for name in SOLVERS)
-    raise ValueError(f"solver={solver!r} is not known; expected one of {known}, or a solver object")
+    raise ValueError(
+        f"solver={shown(solver)} is not known; expected one of {known}, or a solver object"
+    )

@@ -8,7 +8,7 @@ from typing import Any
 
 from robustrank.api.inputs import Interrupted, checked_problem, memory_needed, solver_from
 from robustrank.api.positive import positive_semidefinite
-from robustrank.backend import Seed, as_generator, check_positive, explain_memory_errors
+from robustrank.backend import Seed, as_generator, as_seconds, explain_memory_errors
 from robustrank.result import Recovery, Status
 from robustrank.solvers import Callback, Portfolio, Solver, solve
 
@@ -33,10 +33,12 @@ def recover(
     ----------
     A
         The sensing matrices: an (m, n1, n2) array, an (m, n1*n2) array together with ``shape``, a
-        memory-mapped file, or an operator. NumPy, PyTorch, JAX and CuPy arrays are accepted; they
-        are never copied.
+        memory-mapped file, or an operator. NumPy, PyTorch, JAX and CuPy arrays are accepted. Arrays
+        of float32 or float64 are never copied. Integers and booleans are converted to float64, and
+        half-precision numbers to float32 (block by block in a memory-mapped file); integers of 2^53
+        or more raise an error.
     y
-        The m measurements. Outliers may have any size, infinity included.
+        The m measurements, of the same dtypes. Outliers may have any size, infinity included.
     rank
         The rank of M or an upper bound on it. With ``solver="auto"`` a lower rank is used if the
         result can be certified with it.
@@ -49,7 +51,8 @@ def recover(
     callback
         Called with a ``Progress`` object every few iterations; return True to stop.
     time_limit
-        Stop after this many seconds and return the best result so far.
+        Stop after this many seconds and return the best result so far. A result is certified only
+        if its certificate was computed within this time. Infinity means no limit.
     device
         ``"cuda"``, ``"cuda:1"`` or ``"cpu"``: move A and y there first, unless A is an operator.
         On a GPU, NumPy arrays become PyTorch tensors. The factors stay on the device. By default
@@ -73,24 +76,31 @@ def recover(
     ValueError, TypeError
         If the input is invalid; the message says what was passed and what is expected.
     Interrupted
-        On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``recovery``.
+        On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``recovery``. During the
+        validation of the input there is no result, and a plain KeyboardInterrupt is raised.
     """
     began = time.perf_counter()
     chosen = solver_from(solver)
-    if time_limit is not None:
-        check_positive(time_limit=time_limit)
+    limit = None if time_limit is None else as_seconds(time_limit=time_limit)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r} cannot be called; expected a function")
-    with explain_memory_errors(memory_needed(A)):
-        problem = checked_problem(A, y, rank, shape, device, symmetric or psd)
-        if time_limit is not None:
-            time_limit -= time.perf_counter() - began
-        (recovery,) = solve(
-            [problem], chosen, as_generator(rng), callback=callback, time_limit=time_limit
-        )
-    recovery = replace(recovery, passes=problem.counter.passes, seconds=time.perf_counter() - began)
-    if psd:
-        recovery = positive_semidefinite(recovery)
+    recovery = None
+    try:
+        with explain_memory_errors(memory_needed(A)):
+            problem = checked_problem(A, y, rank, shape, device, symmetric or psd)
+            if limit is not None:
+                limit -= time.perf_counter() - began
+            (recovery,) = solve(
+                [problem], chosen, as_generator(rng), callback=callback, time_limit=limit
+            )
+        seconds = time.perf_counter() - began
+        recovery = replace(recovery, passes=problem.counter.passes, seconds=seconds)
+        if psd:
+            recovery = positive_semidefinite(recovery)
+    except KeyboardInterrupt:
+        if recovery is None:  # during validation: there is no result yet
+            raise
+        recovery = replace(recovery, status=Status.INTERRUPTED)
     if recovery.status is Status.INTERRUPTED:
         raise Interrupted(recovery)
     return recovery

@@ -3,12 +3,24 @@
 Everything numeric is written against the array API standard; what the standard lacks is here.
 """
 
-from robustrank.backend.arguments import Seed, as_generator, check_count, check_positive
+from robustrank.backend.arguments import (
+    Seed,
+    as_generator,
+    as_seconds,
+    check_count,
+    check_not_negative,
+    check_positive,
+    shown,
+)
 from robustrank.backend.arrays import (
     Array,
     Namespace,
+    as_floating,
+    check_exact,
     check_same_device,
+    dtype_name,
     epsilon,
+    floating_dtype,
     has_double_precision,
     is_array,
     is_numpy,
@@ -43,13 +55,19 @@ __all__ = [
     "Namespace",
     "ReducedPrecisionWarning",
     "Seed",
+    "as_floating",
     "as_generator",
+    "as_seconds",
     "capture_graph",
     "check_count",
+    "check_exact",
+    "check_not_negative",
     "check_positive",
     "check_same_device",
+    "dtype_name",
     "epsilon",
     "explain_memory_errors",
+    "floating_dtype",
     "free_memory",
     "full_precision",
     "gpus",
@@ -66,6 +84,7 @@ __all__ = [
     "on_gpu",
     "reject_masked",
     "run_concurrently",
+    "shown",
     "solve_positive_definite",
     "standard_normal",
     "thin_svd",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,62 @@ def has_double_precision(array: Array) -> bool:
 def epsilon(array: Array) -> float:
     """The machine epsilon of the array's dtype."""
     return float(namespace(array).finfo(array.dtype).eps)
+
+
+_INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_CONVERTED = dict.fromkeys(_INTEGERS | {"bool"}, "float64") | {
+    "float16": "float32",
+    "bfloat16": "float32",
+}
+
+
+def floating_dtype(array: Array, name: str) -> str:
+    """The dtype in which real numbers are used here, ``"float32"`` or ``"float64"``.
+
+    Integers and booleans are used as float64, or as float32 if JAX has float64 switched off, and
+    half-precision numbers as float32. Raises for other dtypes; ``name`` is that of the array.
+    """
+    given = dtype_name(array)
+    used = given if given in ("float32", "float64") else _CONVERTED.get(given)
+    if used is None:
+        raise TypeError(
+            f"{name} has dtype {array.dtype}; expected float32 or float64, or integers or booleans,"
+            f' which are converted. Convert it first, for example with {name}.astype("float64")'
+        )
+    return used if has_double_precision(array) else "float32"
+
+
+def as_floating(array: Array, name: str) -> Array:
+    """The array in its ``floating_dtype``, not copied unless it must be converted."""
+    used = floating_dtype(array, name)
+    if is_numpy(array):
+        converted = array.astype(array.dtype.newbyteorder("="), copy=False)
+        converted = converted.astype(used, copy=False)
+    else:
+        xp = namespace(array)
+        converted = xp.astype(array, getattr(xp, used), copy=False)
+    if dtype_name(array) in _INTEGERS:
+        check_exact(converted, name)
+    return converted
+
+
+def check_exact(converted: Array, name: str) -> None:
+    """Raise if integers that were converted to this array may have been rounded."""
+    bits = 1 - round(math.log2(epsilon(converted)))
+    xp = namespace(converted)
+    if bool(xp.any(xp.abs(converted) >= 2.0**bits)):
+        raise ValueError(
+            f"{name} contains integers of 2^{bits} or more, which {dtype_name(converted)} cannot "
+            f"represent exactly; scale them down, or round them with {name}.astype"
+            f'("{dtype_name(converted)}")'
+        )
+
+
+def dtype_name(array: Array) -> str:
+    """The name of the dtype of an array, without the library and the byte order."""
+    if is_numpy(array):
+        return str(array.dtype.newbyteorder("=").name)
+    return str(array.dtype).rpartition(".")[2]
 
 
 def reject_masked(values: Any, name: str) -> None:

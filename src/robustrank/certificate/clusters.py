@@ -91,5 +91,5 @@ def _directions(probes: list[Values]) -> Values:
     values = np.stack(probes, axis=1).astype(float)
     values -= values.mean(axis=0)  # a part that all rows have in common makes no two of them alike
     norms = np.linalg.norm(values, axis=1, keepdims=True)
-    directions: Matrix = np.divide(values, norms, out=np.zeros_like(values), where=norms > 0)
+    directions: Values = np.divide(values, norms, out=np.zeros_like(values), where=norms > 0)
     return directions

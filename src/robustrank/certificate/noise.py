@@ -64,7 +64,9 @@ class NoiseStatistics(NamedTuple):
 LARGEST_STATISTICS = NoiseStatistics(3.5, 3.5, 3.5, 6.0, 0.03)
 
 
-def noise_statistics(residual: Values, predicted: Values, inlier: Values) -> NoiseStatistics:
+def noise_statistics(
+    residual: Values, predicted: Values, inlier: np.ndarray[Any, np.dtype[np.bool_]]
+) -> NoiseStatistics:
     """How much the residuals differ from noise; ``inlier`` is boolean."""
     magnitudes, cutoff = np.abs(residual), float(np.max(np.abs(residual)[inlier]))
     near = np.count_nonzero((magnitudes > cutoff) & (magnitudes <= 2 * cutoff))

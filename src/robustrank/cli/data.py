@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from robustrank.backend import to_numpy
-from robustrank.files import atomic_writer, check_writable, map_npy, read_npz
+from robustrank.files import atomic_writer, check_writable, map_npy, read_npz, resolved
 from robustrank.result import Recovery
 
 Matrix = np.ndarray[Any, Any]
@@ -100,17 +100,17 @@ def check_outputs(
     out: Path | None, report: Path | None, inputs: Iterable[Path | None] = ()
 ) -> None:
     """Raise before any work if an output cannot be written or would overwrite another file."""
-    taken = {path.resolve(): "an input file" for path in inputs if path is not None}
+    taken = {resolved(path): "an input file" for path in inputs if path is not None}
     for path, endings in ((out, OUTPUT_SUFFIXES), (report, (".html", ".htm"))):
         if path is None:
             continue
-        if path.resolve() in taken:
-            raise ValueError(f"{path} is also {taken[path.resolve()]}; choose another name")
+        if resolved(path) in taken:
+            raise ValueError(f"{path} is also {taken[resolved(path)]}; choose another name")
         check_writable(path)
         if path.suffix not in endings:
             expected = ", ".join(endings)
             raise ValueError(f"{path} has an unknown extension; expected one of {expected}")
-        taken[path.resolve()] = "another output file"
+        taken[resolved(path)] = "another output file"
 
 
 def write_recovery(path: Path, recovery: Recovery) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from robustrank.cli.data import MatrixShape
 from robustrank.cli.progress import meter
-from robustrank.files import atomic_path, atomic_writer, check_writable
+from robustrank.files import atomic_path, atomic_writer, check_writable, create_npy
 from robustrank.simulate import OUTLIER_MODELS, Planted, find_outlier_model, plant
 
 _MODELS = "\n".join(f"  {name:<10} {model.description}" for name, model in OUTLIER_MODELS.items())
@@ -80,7 +80,17 @@ def simulate(output: Path, sensing: Path | None, **model: Any) -> None:
             raise ValueError(f"{path} must end in {suffix}")
         if path is not None:
             check_writable(path)
-    planted = _plant(sensing, **model)
+    if sensing is None:
+        planted = _plant(None, **model)
+        _write(output, planted, A=planted.A)
+    else:
+        with atomic_path(sensing) as part:  # kept only if OUTPUT can be written too
+            planted = _plant(part, **model)
+            _write(output, planted)
+    _print_summary(planted, output, sensing)
+
+
+def _write(output: Path, planted: Planted, **more: Any) -> None:
     arrays = {
         "y": planted.y,
         "truth_left": planted.left,
@@ -88,11 +98,8 @@ def simulate(output: Path, sensing: Path | None, **model: Any) -> None:
         "truth_outliers": planted.outliers,
         "seed": np.asarray(planted.seed),
     }
-    if sensing is None:
-        arrays["A"] = planted.A
     with atomic_writer(output) as stream:
-        np.savez(stream, **arrays)
-    _print_summary(planted, output, sensing)
+        np.savez(stream, **arrays, **more)
 
 
 def _plant(sensing: Path | None, shape: tuple[int, int], **model: Any) -> Planted:
@@ -110,19 +117,18 @@ def _plant(sensing: Path | None, shape: tuple[int, int], **model: Any) -> Plante
         arguments["progress"] = lambda fraction: show(fraction, "")
         if sensing is None:
             return plant(*shape, **arguments)
-        with atomic_path(sensing) as part:
-            out = _reserve(part, (model["measurements"], *shape), model["dtype"])
-            planted = plant(*shape, **arguments, out=out)
-            out.flush()
-            return planted
+        out = _reserve(sensing, (model["measurements"], *shape), model["dtype"])
+        planted = plant(*shape, **arguments, out=out)
+        out.flush()
+        return planted
 
 
 def _reserve(path: Path, shape: tuple[int, int, int], dtype: str) -> np.memmap[Any, Any]:
     try:
-        return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+        return create_npy(path, shape, dtype)
     except (OSError, OverflowError, ValueError) as error:
         size = np.prod(shape, dtype=float) * np.dtype(dtype).itemsize
-        raise ValueError(f"cannot create a file of {size / 1e9:,.0f} GB for A: {error}") from error
+        raise ValueError(f"cannot create a file of {size / 1e9:,.2g} GB for A: {error}") from error
 
 
 def _print_summary(planted: Planted, output: Path, sensing: Path | None) -> None:

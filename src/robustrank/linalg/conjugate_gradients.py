@@ -13,7 +13,7 @@ def conjugate_gradient_iterates(
     """Approximations W to the solution of normal(W) = right, starting with zero.
 
     Each comes with the squared norm of its residual. W is a matrix, or many of them along leading
-    axes; a matrix whose residual is zero no longer changes.
+    axes; a matrix no longer changes if its residual is zero or ``normal`` maps it to zero.
     """
     W = namespace(right).zeros_like(right)
     residual, direction = right, right
@@ -33,6 +33,8 @@ def _inner(a: Array, b: Array) -> Array:
 
 
 def _ratio(a: Array, b: Array) -> Array:
-    """a / b as a factor of matrices; zero where both are zero."""
+    """a / b as a factor of matrices; zero where b is zero."""
     xp = namespace(a)
-    return (a / xp.where(a == 0, xp.ones_like(b), b))[..., None, None]
+    nonzero = b != 0
+    ratio = a / xp.where(nonzero, b, xp.ones_like(b))
+    return xp.where(nonzero, ratio, xp.zeros_like(ratio))[..., None, None]

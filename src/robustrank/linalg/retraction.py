@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from robustrank.backend import Array, namespace
 from robustrank.linalg.products import scale_columns
+from robustrank.linalg.svd import svd_or_nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,8 @@ def symmetric_factors(U: Array, V: Array) -> tuple[Array, Array]:
 def retract(point: Point, W: Array, rank: int) -> Point:
     """The best approximation of the given rank to point + dU rightᵀ + left dVᵀ, W = [dU; dV].
 
-    The sum has rank 2r at most: thin QRs of the two n × 2r blocks leave a 2r × 2r SVD.
+    The sum has rank 2r at most: thin QRs of the two n × 2r blocks leave a 2r × 2r SVD. If W is not
+    finite, the result is NaN.
     """
     xp = namespace(W)
     n1, r = point.left.shape[-2:]
@@ -59,9 +61,8 @@ def retract(point: Point, W: Array, rank: int) -> Point:
     from_left, from_dU = left_r[..., :r], left_r[..., r:]
     upper = scale_columns(from_left, point.values) + from_dU
     core = xp.concat([upper, from_left], axis=-1) @ xp.matrix_transpose(right_r)
-    u, values, vt = xp.linalg.svd(core, full_matrices=False)
-    right = right_q @ xp.matrix_transpose(vt[..., :rank, :])
-    return Point(left=left_q @ u[..., :rank], values=values[..., :rank], right=right)
+    u, values, v = svd_or_nan(core, rank)
+    return Point(left=left_q @ u, values=values, right=right_q @ v)
 
 
 def distance(one: Point, other: Point) -> Array:

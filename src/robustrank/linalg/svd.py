@@ -28,15 +28,24 @@ def leading_svd(
     xp = namespace(matrix)
     if plus is not None:
         matrix = matrix + plus[0] @ xp.matrix_transpose(plus[1])
+    if is_numpy(matrix) and matrix.ndim == 2 and _is_large(matrix.shape, rank):
+        return svd_or_nan(matrix, rank, lambda it: _lanczos(it, rank, rng, matrix.dtype))
+    return svd_or_nan(matrix, rank)
+
+
+def svd_or_nan(
+    matrix: Array, rank: int, svd: Callable[[Array], tuple[Array, Array, Array]] = thin_svd
+) -> Triplets:
+    """The first triplets of an SVD over leading axes; NaN where the matrix is not finite.
+
+    Libraries raise an error for such a matrix, or return anything.
+    """
+    xp = namespace(matrix)
     finite = xp.all(xp.isfinite(matrix), axis=(-2, -1))[..., None]
     placeholder = xp.eye(*matrix.shape[-2:], **like(matrix)) * xp.arange(
         matrix.shape[-1], **like(matrix)
     )
-    matrix = xp.where(finite[..., None], matrix, placeholder)
-    if is_numpy(matrix) and matrix.ndim == 2 and _is_large(matrix.shape, rank):
-        left, values, right_t = _lanczos(matrix, rank, rng, matrix.dtype)
-    else:
-        left, values, right_t = thin_svd(matrix)
+    left, values, right_t = svd(xp.where(finite[..., None], matrix, placeholder))
     nan_or_zero = xp.where(finite, xp.zeros_like(values[..., :rank]), xp.nan)
     right = xp.matrix_transpose(right_t[..., :rank, :])
     return (

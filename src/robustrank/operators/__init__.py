@@ -5,7 +5,7 @@ from robustrank.operators.checks import OperatorCheck, check_operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.streamed import StreamedOperator
 from robustrank.operators.tangent import StoredTangent, UnstoredTangent
-from robustrank.operators.tangent_views import PartTangent, RowScaledTangent
+from robustrank.operators.tangent_views import PartTangent, RowScaledTangent, WatchedTangent
 from robustrank.operators.validate import as_operator
 from robustrank.operators.views import (
     BatchedOperator,
@@ -38,6 +38,7 @@ __all__ = [
     "SymmetricOperator",
     "TransposedOperator",
     "UnstoredTangent",
+    "WatchedTangent",
     "as_operator",
     "can_be_batched",
     "check_operator",

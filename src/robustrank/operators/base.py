@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace
+from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.linalg import (
     Factors,
     TangentMap,
     Triplets,
     leading_svd_by_products,
-    lower_median,
+    typical_size,
 )
 from robustrank.operators.tangent import UnstoredTangent
 
@@ -119,8 +119,8 @@ class Operator(ABC):
 
     @cached_property
     def _typical_entry(self) -> float:
-        norms = self.row_norms(_GAIN_PROBES)
-        return float(lower_median(norms)) / math.sqrt(math.prod(self.matrix_shape))
+        norms = to_numpy(self.row_norms(_GAIN_PROBES)).astype(float)
+        return typical_size(norms) / math.sqrt(math.prod(self.matrix_shape))
 
     def __repr__(self) -> str:
         m, (n1, n2) = self.shape

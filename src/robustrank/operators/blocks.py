@@ -17,14 +17,17 @@ class BlockReader:
     """An array as a (rows, size) matrix, read in blocks of rows along its first axis.
 
     Only one block is in memory at a time. Pages of a memory map are released as soon as they have
-    been used, so that resident memory does not grow with the file.
+    been used, so that resident memory does not grow with the file. Blocks are converted to
+    ``dtype``, by default that of the array.
     """
 
-    def __init__(self, source: Matrix, block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(
+        self, source: Matrix, block_bytes: int = BLOCK_BYTES, dtype: str | None = None
+    ) -> None:
         self.source = source
         self.rows = int(source.shape[0])
         self.size = int(source[0].size)
-        self.dtype = source.dtype.newbyteorder("=")
+        self.dtype = np.dtype(dtype or source.dtype.newbyteorder("="))
         self._block_bytes = block_bytes
         self._release = _page_releaser(source)
 

@@ -18,6 +18,7 @@ class StreamedOperator(ArrayBackedOperator):
     """Measurements whose A_i are read from a NumPy array a few megabytes at a time.
 
     ``sensing`` is (m, n1, n2) or (m, n1·n2), of any strides and byte order, memory-mapped or not.
+    Each block is converted to ``dtype`` when it is read; by default to the dtype of ``sensing``.
     A block consists of whole A_i or, with ``by_columns``, of whole columns of a two-dimensional
     array, so that a file in Fortran order is also read from front to back.
     """
@@ -29,8 +30,9 @@ class StreamedOperator(ArrayBackedOperator):
         *,
         by_columns: bool = False,
         block_bytes: int = BLOCK_BYTES,
+        dtype: str | None = None,
     ) -> None:
-        self._reader = BlockReader(sensing.T if by_columns else sensing, block_bytes)
+        self._reader = BlockReader(sensing.T if by_columns else sensing, block_bytes, dtype)
         self._matrix_shape = matrix_shape
         self._sensing = sensing
         self._by_columns = by_columns

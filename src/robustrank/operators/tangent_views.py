@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from robustrank.backend import Array, like, namespace
@@ -119,6 +120,29 @@ class SubsetTangent(TangentView):
     def energies(self) -> Array | None:
         energies = self.inner.energies()
         return None if energies is None else namespace(energies).take(energies, self.rows, axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedTangent(TangentView):
+    """Another tangent map; ``before`` is called before each product and may raise."""
+
+    before: Callable[[], None]
+
+    def apply(self, W: Array) -> Array:
+        self.before()
+        return self.inner.apply(W)
+
+    def adjoint(self, w: Array) -> Array:
+        self.before()
+        return self.inner.adjoint(w)
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        self.before()
+        return self.inner.gram(weights, W)
+
+    def normal_matrix(self, weights: Array) -> Array | None:
+        self.before()
+        return self.inner.normal_matrix(weights)
 
 
 @dataclass(frozen=True, eq=False)

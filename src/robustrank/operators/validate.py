@@ -1,4 +1,4 @@
-"""From the user's sensing data to an operator: validated once, never copied."""
+"""From the user's sensing data to an operator: validated once, copied only to convert integers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, is_array, namespace, reject_masked
+from robustrank.backend import (
+    Array,
+    as_floating,
+    check_exact,
+    dtype_name,
+    floating_dtype,
+    is_array,
+    namespace,
+    reject_masked,
+)
 from robustrank.operators.base import Operator
+from robustrank.operators.blocks import BlockReader
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.streamed import StreamedOperator
 from robustrank.operators.views import TransposedOperator
@@ -16,8 +26,10 @@ from robustrank.operators.views import TransposedOperator
 def as_operator(A: Any, shape: tuple[int, int] | None = None) -> Operator:
     """The operator for sensing data ``A``: an (m, n1, n2) array, or (m, n1·n2) with ``shape``.
 
-    An operator is returned unchanged. An array is checked for NaN and infinity, which takes one
-    pass, and is never copied: a memory map or an array with unusual strides is read in blocks.
+    An operator is returned unchanged. An array of float32 or float64 is checked for NaN and
+    infinity, which takes one pass, and is never copied: a memory map or an array with unusual
+    strides is read in blocks. Integers and booleans are converted to float64 and half-precision
+    numbers to float32; in a memory map each block is converted when it is read.
     """
     if isinstance(A, Operator):
         if shape is not None and _pair(shape) != A.matrix_shape:
@@ -25,22 +37,17 @@ def as_operator(A: Any, shape: tuple[int, int] | None = None) -> Operator:
         return A
     reject_masked(A, "A")
     sensing = A if is_array(A) else np.asarray(A)
-    _check_dtype(sensing)
+    dtype = floating_dtype(sensing, "A")
     matrix_shape = _matrix_shape(sensing, shape)
-    operator = _choose(sensing, matrix_shape)
+    if not isinstance(sensing, np.memmap):
+        if dtype_name(sensing) != dtype:
+            sensing = as_floating(sensing, "A")
+    elif dtype_name(sensing) in ("int64", "uint64"):
+        for _, block in BlockReader(sensing, dtype=dtype).blocks():
+            check_exact(block, "A")
+    operator = _choose(sensing, matrix_shape, dtype)
     operator.row_norms()  # raises if A contains NaN or infinity
     return operator
-
-
-def _check_dtype(sensing: Array) -> None:
-    xp = namespace(sensing)
-    allowed = (xp.float32, xp.float64)
-    dtype = sensing.dtype.newbyteorder("=") if isinstance(sensing, np.ndarray) else sensing.dtype
-    if dtype not in allowed:
-        raise TypeError(
-            f"A has dtype {sensing.dtype}; expected float32 or float64 (real). Convert it first, "
-            'for example with A.astype("float64")'
-        )
 
 
 def _matrix_shape(sensing: Array, shape: tuple[int, int] | None) -> tuple[int, int]:
@@ -78,25 +85,27 @@ def _pair(shape: Any) -> tuple[int, int]:
     return int(shape[0]), int(shape[1])
 
 
-def _choose(sensing: Array, matrix_shape: tuple[int, int]) -> Operator:
+def _choose(sensing: Array, matrix_shape: tuple[int, int], dtype: str) -> Operator:
     n1, n2 = matrix_shape
     if not isinstance(sensing, np.ndarray):
         flat = namespace(sensing).reshape(sensing, (sensing.shape[0], n1 * n2))
         return DenseOperator(flat, matrix_shape)
     flat = _flat_view(sensing)
     if flat is not None:
-        return _hold_or_stream(flat, matrix_shape)
+        return _hold_or_stream(flat, matrix_shape, dtype)
     flat = _flat_view(sensing.swapaxes(-1, -2)) if sensing.ndim == 3 else None
     if flat is not None:  # column-major, as in MATLAB and Fortran
-        return TransposedOperator(_hold_or_stream(flat, (n2, n1)))
-    return StreamedOperator(sensing, matrix_shape)
+        return TransposedOperator(_hold_or_stream(flat, (n2, n1), dtype))
+    return StreamedOperator(sensing, matrix_shape, dtype=dtype)
 
 
-def _hold_or_stream(flat: np.ndarray[Any, Any], matrix_shape: tuple[int, int]) -> Operator:
+def _hold_or_stream(
+    flat: np.ndarray[Any, Any], matrix_shape: tuple[int, int], dtype: str
+) -> Operator:
     if not isinstance(flat, np.memmap):
         return DenseOperator(flat, matrix_shape)
     by_columns = flat.strides[0] < flat.strides[1]
-    return StreamedOperator(flat, matrix_shape, by_columns=by_columns)
+    return StreamedOperator(flat, matrix_shape, by_columns=by_columns, dtype=dtype)
 
 
 def _flat_view(sensing: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:

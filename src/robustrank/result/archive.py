@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
 
-from robustrank.backend import to_numpy
+from robustrank.backend import shown, to_numpy
 from robustrank.files import PathLike, atomic_writer, read_npz
 from robustrank.result.certificate import Certificate
 from robustrank.result.history import Check, History
 from robustrank.result.recovery import Alternative, Attempt, Recovery
 from robustrank.result.status import Status
 
+Matrix = np.ndarray[Any, Any]
+
 FORMAT = "robustrank-recovery"
 VERSION = 3
 _ARRAYS = ("left", "right", "outliers", "residual")
-_SHAPE = "the shape of an array"
+_REAL = (np.float32, np.float64)
 _NUMBERS = ("cutoff", "solver", "iterations", "passes", "seconds")
 _ALTERNATIVE = "alternative_left", "alternative_right"
-# Tuples of a certificate, which are lists in JSON, and the type of their entries.
-_TUPLES: dict[str, type] = {"noise_statistics": float, "contested": int, "objections": str}
+# Tuples of a certificate, which are lists in JSON.
+_TUPLES = ("noise_statistics", "contested", "objections")
 
 
 def save(recovery: Recovery, path: PathLike) -> None:
@@ -57,19 +59,20 @@ def _header(recovery: Recovery) -> dict[str, Any]:
 
 
 def load(path: PathLike) -> Recovery:
-    """Read a result that ``Recovery.save`` wrote."""
-    arrays = read_npz(path)
+    """Read a result that ``Recovery.save`` wrote.
+
+    Raises a ValueError for any other file, also for a damaged or malicious one; nothing in the
+    file is executed.
+    """
+    arrays = read_npz(path, (*_ARRAYS, "history", "header"))
     try:
-        header = json.loads(str(arrays["header"]))
-        if header["format"] != FORMAT:
-            raise KeyError("format")
+        header = _read_header(arrays)
         version = header["version"]
         recovery = _assemble(arrays, header) if version == VERSION else None
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{path} is not a saved result: {error} is missing or malformed; expected a file "
-            "written by Recovery.save"
-        ) from error
+    except KeyError as error:
+        raise _not_a_result(path, f"{shown(error.args[0])} is missing or malformed") from error
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise _not_a_result(path, f"{error} is missing or malformed") from error
     if recovery is None:
         raise ValueError(
             f"{path} has format {version}, but this version of robustrank reads format {VERSION}; "
@@ -78,45 +81,129 @@ def load(path: PathLike) -> Recovery:
     return recovery
 
 
-def _assemble(arrays: dict[str, np.ndarray[Any, Any]], header: dict[str, Any]) -> Recovery:
-    left, right, outliers, residual = (arrays[name] for name in _ARRAYS)
-    _check_factors(left, right)
-    if residual.ndim != 1 or outliers.shape != residual.shape:
-        raise ValueError(_SHAPE)
-    cutoff = header["cutoff"]
+def _not_a_result(path: PathLike, reason: str) -> ValueError:
+    return ValueError(
+        f"{path} is not a saved result: {reason}; expected a file written by Recovery.save"
+    )
+
+
+def _read_header(arrays: dict[str, Matrix]) -> dict[str, Any]:
+    text = arrays["header"]
+    if text.shape != () or text.dtype.kind != "U":
+        raise KeyError("header")
+    header = json.loads(str(text))
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise KeyError("format")
+    if type(header.get("version")) is not int:
+        raise KeyError("version")
+    return header
+
+
+def _assemble(arrays: dict[str, Matrix], header: dict[str, Any]) -> Recovery:
+    left, right, outliers, residual = (_native(arrays[name]) for name in _ARRAYS)
+    _check_arrays(left, right, outliers, residual)
+    certificate = _certificate(header["certificate"])
+    if certificate.measurements != len(residual):
+        raise ValueError("the number of measurements")
+    attempts = header["attempts"]
+    if not isinstance(attempts, list):
+        raise KeyError("attempts")
+    own = _checked({name: header[name] for name in _NUMBERS}, Recovery)
     return Recovery(
         left=left,
         right=right,
         outliers=outliers,
         residual=residual,
-        status=Status[header["status"]],
-        certificate=_certificate(header["certificate"]),
-        history=History.from_rows(arrays["history"].tolist()),
-        cutoff=None if cutoff is None else float(cutoff),
-        solver=str(header["solver"]),
-        iterations=int(header["iterations"]),
-        passes=float(header["passes"]),
-        seconds=float(header["seconds"]),
-        attempts=tuple(Attempt(**a | {"status": Status[a["status"]]}) for a in header["attempts"]),
+        status=_status(header),
+        certificate=certificate,
+        history=_history(arrays["history"]),
+        attempts=tuple(
+            Attempt(**_checked(attempt, Attempt) | {"status": _status(attempt)})
+            for attempt in attempts
+        ),
         alternative=_alternative(arrays, header["alternative"]),
+        **own,
     )
 
 
 def _certificate(values: dict[str, Any]) -> Certificate:
-    tuples = {name: tuple(map(kind, values[name])) for name, kind in _TUPLES.items()}
-    return Certificate(**values | tuples)
+    checked = _checked(values, Certificate)
+    return Certificate(**checked | {name: tuple(checked[name]) for name in _TUPLES})
 
 
-def _alternative(
-    arrays: dict[str, np.ndarray[Any, Any]], values: dict[str, Any] | None
-) -> Alternative | None:
+def _alternative(arrays: dict[str, Matrix], values: dict[str, Any] | None) -> Alternative | None:
     if values is None:
         return None
-    left, right = (arrays[name] for name in _ALTERNATIVE)
+    left, right = (_native(arrays[name]) for name in _ALTERNATIVE)
     _check_factors(left, right)
-    return Alternative(left, right, int(values["supporting"]), str(values["where"]))
+    return Alternative(left, right, **_checked(values, Alternative))
 
 
-def _check_factors(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> None:
+def _native(array: Matrix) -> Matrix:
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def _check_arrays(left: Matrix, right: Matrix, outliers: Matrix, residual: Matrix) -> None:
+    _check_factors(left, right)
+    if residual.dtype not in _REAL or outliers.dtype != bool:
+        raise ValueError("the dtype of an array")
+    if residual.ndim != 1 or outliers.shape != residual.shape:
+        raise ValueError("the shape of an array")
+    if not len(residual):
+        raise ValueError("the shape of an array, which is empty,")
+
+
+def _check_factors(left: Matrix, right: Matrix) -> None:
+    if left.dtype not in _REAL or right.dtype not in _REAL:
+        raise ValueError("the dtype of an array")
     if not (left.ndim == right.ndim == 2 and left.shape[1] == right.shape[1]):
-        raise ValueError(_SHAPE)
+        raise ValueError("the shape of an array")
+    if min(*left.shape, *right.shape) < 1:
+        raise ValueError("the shape of an array, which is empty,")
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        raise ValueError("a factor, which contains NaN or infinity,")
+
+
+def _history(rows: Matrix) -> History:
+    columns = len(Check._fields)
+    if rows.dtype.kind != "f" or rows.ndim != 2 or rows.shape[1] != columns:
+        raise KeyError("history")
+    return History.from_rows(rows.tolist())
+
+
+def _status(entries: dict[str, Any]) -> Status:
+    name = entries["status"]
+    if not isinstance(name, str) or name not in Status.__members__:
+        raise KeyError("status")
+    return Status[name]
+
+
+def _checked(entries: Any, record: type) -> dict[str, Any]:
+    """The entries of a dataclass from the header, which must have the types of its fields."""
+    if not isinstance(entries, dict):
+        raise TypeError(f"the entry of a {record.__name__}")
+    annotations = {field.name: str(field.type) for field in fields(record)}
+    for name, value in entries.items():
+        if not _has_type(value, annotations.get(name, "")):
+            raise KeyError(name)
+    return entries
+
+
+def _has_type(value: Any, annotation: str) -> bool:
+    if value is None:
+        return annotation.endswith("None")
+    if annotation.startswith("tuple["):
+        entry = annotation.removeprefix("tuple[").removesuffix(", ...]")
+        return isinstance(value, list) and all(_has_type(one, entry) for one in value)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    match annotation.removesuffix(" | None"):
+        case "int":
+            return isinstance(value, int) and number and 0 <= value < 2**63
+        case "float":
+            return isinstance(value, float) or (number and abs(value) < 2**1023)
+        case "bool":
+            return isinstance(value, bool)
+        case "str":
+            return isinstance(value, str)
+        case kind:
+            return kind == "Status"  # checked by ``_status``

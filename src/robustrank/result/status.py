@@ -105,7 +105,7 @@ _TEXTS = {
         + _FLAT_MISFIT,
     ),
     Status.TIME_LIMIT: (
-        "the time limit was reached before convergence.",
+        "the time limit was reached before a result was certified.",
         "If the misfit was still decreasing, increase the time limit. " + _FLAT_MISFIT,
     ),
     Status.STOPPED: (

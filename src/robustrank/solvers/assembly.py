@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,29 +13,50 @@ from robustrank.backend import Array
 from robustrank.certificate import Fit, certify, exact_tolerance, is_exact_fit
 from robustrank.linalg import TangentMap, frobenius_norm, symmetric_factors
 from robustrank.metrics import balance
-from robustrank.operators import RowScaledTangent
+from robustrank.operators import RowScaledTangent, WatchedTangent
 from robustrank.problem import Problem
-from robustrank.result import Attempt, Recovery, singular_values
+from robustrank.result import Attempt, Certificate, Recovery, Status, StopReason, singular_values
 from robustrank.solvers.base import Solver
-from robustrank.solvers.monitor import Outcome
+from robustrank.solvers.monitor import Outcome, zero_state
 
 # Singular values below this share of the tolerance of an exact fit exist only because the given
 # rank is too large.
 _EMPTY = 0.01
 
 
-def assemble(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recovery:
-    """The result of a run, with its certificate and status."""
+class OutOfTime(Exception):  # noqa: N818  # not an error
+    """The time limit was reached during the tests of the certificate."""
+
+
+def assemble(
+    problem: Problem,
+    solver: Solver[Any],
+    outcome: Outcome,
+    check_time: Callable[[], None] = lambda: None,
+) -> Recovery:
+    """The result of a run, with its certificate and status.
+
+    ``check_time`` is called before each product of the certificate's tests. If it raises
+    ``OutOfTime``, the result is not certified. If the matrix is not finite in the user's units, the
+    result is the zero matrix.
+    """
     state, unit = outcome.state, problem.with_unit_rows
     solved = unit if solver.unit_rows else problem
     units = solved.units
+    root = math.sqrt(units.matrix)
+    if not math.isfinite(singular_values(state.U * root, state.V * root)[0]):
+        zero = zero_state(solved.normalized(), solver)
+        stopped = (StopReason.TIME_LIMIT, StopReason.CALLBACK, StopReason.INTERRUPTED)
+        reason = outcome.reason if outcome.reason in stopped else StopReason.DIVERGED
+        return assemble(problem, solver, replace(outcome, state=zero, reason=reason))
     residual = solved.to_user_units(state.residual)
     if not solver.unit_rows:
         residual = residual * problem.row_factors
     normalized = solved.normalized()
 
     def linearize() -> TangentMap:
-        tangent = solver.tangent(normalized, state)
+        check_time()
+        tangent = WatchedTangent(solver.tangent(normalized, state), check_time)
         return tangent if solver.unit_rows else RowScaledTangent(tangent, problem.row_factors)
 
     left, right = state.U, state.V
@@ -41,12 +64,11 @@ def assemble(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recover
         norm = float(frobenius_norm(singular_values(left, right)))
     norm *= units.matrix / unit.units.matrix
     fit = Fit(unit, residual, state.weights, solver.noise_spread(normalized), linearize, norm)
-    certificate, status = certify(fit, outcome.reason)
+    certificate, status = _certified(fit, outcome.reason)
     if certificate.is_exact:
         left, right = _without_empty_columns(left, right, _EMPTY * exact_tolerance(problem))
     if problem.symmetric:
         left, right = symmetric_factors(left, right)
-    root = math.sqrt(units.matrix)
     cutoff = solver.cutoff(state)
     last = outcome.history.checks[-1] if outcome.history.checks else None
     return Recovery(
@@ -63,6 +85,18 @@ def assemble(problem: Problem, solver: Solver[Any], outcome: Outcome) -> Recover
         passes=last.passes if last else 0.0,
         seconds=last.seconds if last else 0.0,
     )
+
+
+def _certified(fit: Fit, reason: StopReason) -> tuple[Certificate, Status]:
+    """The certificate and the status; without the certificate's tests if the time is up."""
+    try:
+        certificate, status = certify(fit, reason)
+    except OutOfTime:  # the result of an interrupted run is not tested either
+        evidence, _ = certify(fit, StopReason.INTERRUPTED)
+        return evidence, Status.TIME_LIMIT
+    if status is Status.SETTLED and fit.problem.is_mostly_constant:
+        status = Status.UNEXPLAINED  # noise does not leave most measurements exactly equal
+    return certificate, status
 
 
 def summarize(recovery: Recovery) -> Attempt:

@@ -38,13 +38,12 @@ def drive(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
             _loop(_Batch(scaled), solver, rng, monitors, time_limit)
-        except np.linalg.LinAlgError:  # NumPy raises it for the SVD of a matrix that is not finite
-            for monitor in monitors:
-                monitor.stop(StopReason.DIVERGED)
+            return [monitor.outcome() for monitor in monitors]
         except KeyboardInterrupt:
-            for monitor in monitors:
-                monitor.stop(StopReason.INTERRUPTED)
-        return [monitor.outcome() for monitor in monitors]
+            # If all have stopped, the last one: Ctrl-C is never ignored.
+            for monitor in [one for one in monitors if not one.reason] or monitors[-1:]:
+                monitor.reason = StopReason.INTERRUPTED
+            return [monitor.outcome() for monitor in monitors]
 
 
 def _loop(

@@ -9,7 +9,15 @@ from typing import ClassVar
 import numpy as np
 
 from robustrank import theory
-from robustrank.backend import Array, check_count, check_positive, like, namespace, run_concurrently
+from robustrank.backend import (
+    Array,
+    check_count,
+    check_not_negative,
+    check_positive,
+    like,
+    namespace,
+    run_concurrently,
+)
 from robustrank.linalg import spectral_norm
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, observe
@@ -191,6 +199,4 @@ class VanillaGD(Solver[GradientState]):
 def _check_steps(step_size: float, balance: float, max_iterations: int, tolerance: float) -> None:
     check_positive(step_size=step_size)
     check_count(max_iterations=max_iterations)
-    for name, value in (("balance", balance), ("tolerance", tolerance)):
-        if value != 0:  # zero disables it
-            check_positive(**{name: value})
+    check_not_negative(balance=balance, tolerance=tolerance)  # zero disables either

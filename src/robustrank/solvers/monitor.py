@@ -74,7 +74,7 @@ class Monitor:
     ) -> None:
         self.reason: StopReason | None = None  # None while the run continues
         self._checks: list[Check] = []
-        self._state: Callable[[], State] = lambda: _zero_state(problem, solver)
+        self._state: Callable[[], State] = lambda: zero_state(problem, solver)
         self._iteration = 0
         self._problem = problem
         self._solver = solver
@@ -149,7 +149,7 @@ class Monitor:
         return min(1.0, max(used, decrease / total))
 
 
-def _zero_state(problem: Problem, solver: Solver[Any]) -> State:
+def zero_state(problem: Problem, solver: Solver[Any]) -> State:
     """The state of the zero matrix, for a run that was never finite."""
     xp = namespace(problem.y)
     n1, n2 = problem.operator.matrix_shape

@@ -21,12 +21,12 @@ from robustrank.linalg import Factors, point_of, sample_quantile
 from robustrank.metrics import normalized_error
 from robustrank.problem import Problem
 from robustrank.result import Alternative, Recovery, Status, StopReason
-from robustrank.solvers.assembly import assemble, summarize
+from robustrank.solvers.assembly import OutOfTime, assemble, summarize
 from robustrank.solvers.base import Solver
 from robustrank.solvers.challengers import challenged
 from robustrank.solvers.driver import drive
 from robustrank.solvers.evidence_fit import EvidenceFit, EvidenceFitState
-from robustrank.solvers.monitor import Callback, Outcome
+from robustrank.solvers.monitor import Callback, Monitor, Outcome
 from robustrank.solvers.portfolio import Portfolio
 from robustrank.solvers.rank_estimate import RankEstimator
 
@@ -40,6 +40,8 @@ _CANDIDATES_FOR_NOISE = 3
 # Two results contradict each other if they differ by this many times their expected errors, unless
 # the errors of their predictions differ by this factor.
 _DIFFERENT, _COMPARABLE_ERROR = 5.0, 3.0
+# The share of the time limit that iterations may use; the rest is for the certificate.
+_ITERATING = 0.9
 _STOPPED_EARLY = {StopReason.TIME_LIMIT, StopReason.CALLBACK, StopReason.INTERRUPTED}
 
 Results = list[list[Recovery]]  # for each problem, the results of the candidates so far
@@ -56,9 +58,14 @@ def solve(
     """The best result for each of several problems of one shape."""
     ends = None if time_limit is None else time.perf_counter() + time_limit
     search = _Search(chosen, generator, callback, ends)
-    with full_precision(problems[0].y):
+    # A diverging run is reported by its status, not by warnings.
+    with full_precision(problems[0].y), np.errstate(all="ignore"):
         attempts = search.run(problems)
-    return [replace(_best(tried), attempts=tuple(map(summarize, tried))) for tried in attempts]
+        try:
+            return [_result(tried) for tried in attempts]
+        except KeyboardInterrupt:
+            search.interrupt(problems, attempts)
+            return [_result(tried) for tried in attempts]
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,24 @@ class _Search:
     def run(self, problems: Sequence[Problem]) -> Results:
         """Try the candidates on each problem until a result is certified or the run is stopped."""
         attempts: Results = [[] for _ in problems]
+        try:
+            self._run(problems, attempts)
+        except KeyboardInterrupt:  # between the runs of two solvers
+            self.interrupt(problems, attempts)
+        return attempts
+
+    def interrupt(self, problems: Sequence[Problem], attempts: Results) -> None:
+        """Mark the problems that are not solved as interrupted, or the last one if all are."""
+        open_ones = [k for k, tried in enumerate(attempts) if not (tried and _is_over(tried))]
+        for k in open_ones or [len(attempts) - 1]:
+            if attempts[k]:
+                attempts[k][-1] = replace(attempts[k][-1], status=Status.INTERRUPTED)
+            else:  # before the first solver: the zero matrix
+                solver = next(iter(self.chosen.candidates(problems[k])))
+                nothing = Monitor(problems[k].normalized(), solver, problems[k].units, None)
+                attempts[k].append(assemble(problems[k], solver, nothing.outcome()))
+
+    def _run(self, problems: Sequence[Problem], attempts: Results) -> None:
         unsolved = list(range(len(problems)))
         estimator = self._rank_estimator(problems[0])
         for candidate in self.chosen.candidates(problems[0]):
@@ -88,7 +113,6 @@ class _Search:
                 break
             if not unsolved:
                 break
-        return attempts
 
     def _rank_estimator(self, problem: Problem) -> RankEstimator | None:
         if isinstance(self.chosen, Portfolio):
@@ -103,27 +127,40 @@ class _Search:
         numbers: list[int],
     ) -> None:
         """Add the results of one candidate for some of the problems."""
+        done: set[int] = set()
         outcomes = self._drive(candidate, [problems[number] for number in numbers])
-        for number, outcome in zip(numbers, outcomes, strict=True):
-            problem = problems[number]
-            recovery = self._recovery(problem, candidate, outcome, outcome)
-            first = isinstance(self.chosen, Portfolio) and not attempts[number]
-            if first and _needs_larger_rows(problem, recovery):
-                (larger,) = self._drive(candidate, [problem.of_rows(_larger_rows(problem))])
-                if larger.reason not in _STOPPED_EARLY:
-                    recovery = max(
-                        recovery,
-                        self._recovery(problem, candidate, outcome, larger),
-                        key=_standing,
-                    )
-            attempts[number].append(recovery)
+        try:
+            for number, outcome in zip(numbers, outcomes, strict=True):
+                first = not attempts[number]
+                result = self._result_of(problems[number], candidate, outcome, first=first)
+                attempts[number].append(result)
+                done.add(number)
+        except KeyboardInterrupt:  # the others without the tests of the certificate
+            for number, outcome in zip(numbers, outcomes, strict=True):
+                if number not in done:
+                    stopped = replace(outcome, reason=StopReason.INTERRUPTED)
+                    attempts[number].append(assemble(problems[number], candidate, stopped))
+
+    def _result_of(
+        self, problem: Problem, candidate: Solver[Any], outcome: Outcome, *, first: bool
+    ) -> Recovery:
+        """The result of a candidate; the first one also tries the larger rows by themselves."""
+        recovery = self._recovery(problem, candidate, outcome, outcome)
+        portfolio = isinstance(self.chosen, Portfolio)
+        if not (first and portfolio and _needs_larger_rows(problem, recovery)):
+            return recovery
+        (larger,) = self._drive(candidate, [problem.of_rows(_larger_rows(problem))])
+        if larger.reason in _STOPPED_EARLY:
+            return recovery
+        other = self._recovery(problem, candidate, outcome, larger)
+        return max(recovery, other, key=_standing)
 
     def _recovery(
         self, problem: Problem, candidate: Solver[Any], outcome: Outcome, started_at: Outcome
     ) -> Recovery:
         """The result after the final fit from where a run ended, challenged if it is certified."""
         solver, fitted = self._with_best_inliers(problem, candidate, outcome, started_at)
-        recovery = assemble(problem, solver, fitted)
+        recovery = assemble(problem, solver, fitted, self._check_time)
         if recovery.certified and isinstance(self.chosen, Portfolio):
             recovery = challenged(problem, recovery, self._challenger)
         return recovery
@@ -214,10 +251,21 @@ class _Search:
     def _drive(self, solver: Solver[Any], problems: list[Problem]) -> list[Outcome]:
         if not problems:
             return []
-        remaining = None if self.ends is None else self.ends - time.perf_counter()
+        remaining = None
+        if self.ends is not None:
+            remaining = _ITERATING * (self.ends - time.perf_counter())
         if solver.unit_rows:
             problems = [problem.with_unit_rows for problem in problems]
         return drive(problems, solver, self.generator, callback=self.callback, time_limit=remaining)
+
+    def _check_time(self) -> None:
+        if self.ends is not None and time.perf_counter() > self.ends:
+            raise OutOfTime
+
+
+def _result(tried: list[Recovery]) -> Recovery:
+    """The best of several attempts, with a summary of all."""
+    return replace(_best(tried), attempts=tuple(map(summarize, tried)))
 
 
 def _can_improve(problem: Problem, outcome: Outcome) -> bool:
