@@ -37,10 +37,9 @@ def hardly_ever_wrong(study: Study[Battery], table: Table) -> Judgment:
     wrong = _wrong(study, table, Status.SETTLED)
     low, high = wrong.interval
     observed = (
-        f"{wrong.successes} wrong of {wrong.trials:,} "
-        f"({wrong.value:.2%}, 95 %: {low:.2%}–{high:.2%})"
+        f"{wrong.successes} wrong of {wrong.trials:,} (95 %: {low:.2%}–{high:.2%} of the claims)"
     )
-    return observed, default_claim(wrong.value <= _WRONG_SETTLED)
+    return observed, default_claim(wrong.successes <= _WRONG_SETTLED * wrong.trials)
 
 
 @claim(

@@ -39,7 +39,9 @@ def invented_rows(one: Study[Any], error: Error, **fields: Any) -> Table:
                     "status": "RECOVERED" if value < 1e-6 else "ITERATION_LIMIT",
                     "iterations": 7,
                     "trace": [(0, 1, 1.0), (10, 21, 0.1), (20, 41, value)],
-                    "kind": ("possible", "too few", "possible", "noise only")[trial % 4],
+                    "family": getattr(cell, "family", ""),
+                    "solvable": trial % 2 == 0,
+                    "benign": trial % 4 == 0,
                     "wrong": False,
                     **fields,
                 }

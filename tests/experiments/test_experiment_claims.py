@@ -203,9 +203,19 @@ def test_error_with_noise_must_be_near_the_oracle(factor: float, verdict: Verdic
 def test_one_wrong_certificate_is_too_many() -> None:
     one = study("certificates", quick=True)
     table = invented_rows(one, lambda *_: 1e-9)
-    claim, share = judge_claims({"certificates": (one, table)})
-    assert claim.verdict is Verdict.BEYOND
-    assert "0 wrong of 40 certified" in claim.observed
-    assert "20 of 20: 20 recovered, 0 settled" in share.observed
+    exact, settled, power, share = judge_claims({"certificates": (one, table)})
+    assert exact.verdict is settled.verdict is power.verdict is Verdict.BEYOND
+    assert exact.observed == "0 wrong of 60"
+    assert "30 of 30: 30 recovered, 0 settled" in share.observed
     table.rows[5]["wrong"] = True
     assert judge_claims({"certificates": (one, table)})[0].verdict is SHORT
+    table.rows[6] |= {"wrong": True, "status": "SETTLED"}
+    assert judge_claims({"certificates": (one, table)})[1].verdict is SHORT
+
+
+def test_silence_is_no_way_out() -> None:
+    one = study("certificates", quick=True)
+    table = invented_rows(one, lambda *_: 1e-9)
+    for row in table.rows[:8]:
+        row["status"] = "UNEXPLAINED"
+    assert judge_claims({"certificates": (one, table)})[2].verdict is SHORT

@@ -8,7 +8,9 @@ import pytest
 import robustrank as rr
 from experiments import DEFAULT, NAMES, ORACLE, PAPER, Cell, Data, Method, Place, study
 from experiments.problems import draw, only_inliers, origin, source
-from experiments.studies.certificates import RandomProblems, kind
+from experiments.battery.problems import MOSTLY_OUTLIERS, NOISE_ONLY, POSSIBLE, TOO_FEW
+from experiments.battery.sensing import FAMILIES
+from experiments.studies.certificates import Battery
 
 PAPER_FIGURES = [name for name in NAMES if name.startswith("fig")]
 COMPARISONS = [name for name in NAMES if name != "certificates"]
@@ -64,7 +66,7 @@ def test_seeds_never_change() -> None:
     seeds = {cell.seed(trial) for cell in study("fig1a").cells for trial in range(10)}
     assert len(seeds) == 10 * len(study("fig1a").cells)
     assert {cell.seed(3) for cell in study("solvers").cells} == {90_003}
-    assert [cell.seed(3) for cell in study("certificates").cells] == [70_003]
+    assert {cell.seed(3) for cell in study("certificates").cells} == {70_003}
 
 
 def test_targets_and_bounds_are_not_part_of_the_problem() -> None:
@@ -120,15 +122,33 @@ def test_numpy_draws_problems_with_counted_seeds_for_other_places() -> None:
     assert (np.asarray(drawn.A) == cell.plant(0).A).all()
 
 
-@pytest.mark.parametrize("trial", range(12))
-def test_random_problems_are_of_their_kind(trial: int) -> None:
-    problems = RandomProblems(32)
-    planted = problems.plant(trial)
-    (n1, r), n2 = planted.left.shape, len(planted.right)
-    assert max(n1, n2) < 32
-    assert problems.rank_given(trial) == r
-    inliers, freedom = int((~planted.outliers).sum()), rr.theory.degrees_of_freedom(n1, n2, r)
-    assert (inliers < freedom) == (kind(trial) == "too few")
-    true = np.tensordot(planted.A, planted.matrix, axes=2)
-    fits = np.mean(np.isclose(planted.y, true, rtol=0, atol=0.1 * np.abs(true).max()))
-    assert (fits > 0.5) == (kind(trial) != "noise only")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_problems_of_the_battery_are_of_their_kind(family: str) -> None:
+    for trial in range(24):
+        problem = Battery(family).problem(trial)
+        measured = np.tensordot(problem.A.astype(float), problem.truth, axes=2)
+        sizes = np.abs(measured).max()
+        inliers = ~problem.outliers
+        if problem.task == NOISE_ONLY:
+            continue
+        near = np.abs(problem.y - measured)[inliers] <= max(10 * problem.level, 1e-3) * sizes
+        assert near.mean() > 0.95  # noise with heavy tails
+        if problem.task == MOSTLY_OUTLIERS:
+            assert problem.outliers.mean() > 0.5
+        elif problem.task == TOO_FEW:
+            assert problem.oracle().error > 1e-4
+        else:
+            assert problem.task == POSSIBLE
+            assert problem.outliers.mean() < 0.5
+
+
+def test_quarter_of_the_battery_is_impossible() -> None:
+    tasks = [Battery("gaussian").problem(trial).task for trial in range(24)]
+    assert tasks.count(POSSIBLE) == 18
+
+
+def test_battery_problem_is_the_same_every_time() -> None:
+    one, two = (Battery("blocks").plant(5) for _ in range(2))
+    assert (one.A == two.A).all()
+    assert (one.y == two.y).all()
+    assert Battery("symmetric").options(0) == {"symmetric": True}
