@@ -7,9 +7,9 @@ import pytest
 
 import robustrank as rr
 from experiments import DEFAULT, NAMES, ORACLE, PAPER, Cell, Data, Method, Place, study
-from experiments.problems import draw, only_inliers, origin, source
 from experiments.battery.problems import MOSTLY_OUTLIERS, NOISE_ONLY, POSSIBLE, TOO_FEW
 from experiments.battery.sensing import FAMILIES
+from experiments.problems import draw, only_inliers, origin, source
 from experiments.studies.certificates import Battery
 
 PAPER_FIGURES = [name for name in NAMES if name.startswith("fig")]
