@@ -23,6 +23,7 @@ from robustrank.problem import Problem
 from robustrank.result import Alternative, Recovery, Status, StopReason
 from robustrank.solvers.assembly import OutOfTime, assemble, summarize
 from robustrank.solvers.base import Solver
+from robustrank.solvers.candidates import FAULTS, MESSAGES
 from robustrank.solvers.challengers import challenged
 from robustrank.solvers.driver import drive
 from robustrank.solvers.evidence_fit import EvidenceFit, EvidenceFitState
@@ -33,10 +34,7 @@ from robustrank.solvers.rank_estimate import RankEstimator
 _SIMILAR = 1.5
 # No other candidate would find more.
 _DECIDED = {Status.RECOVERED, Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
-# Noise at a higher level may hide a better explanation: so many candidates are tried, and the best
-# result is used.
-_CONVINCING_NOISE = 0.02
-_CANDIDATES_FOR_NOISE = 3
+_LOW_NOISE = 0.02
 # Two results contradict each other if they differ by this many times their expected errors, unless
 # the errors of their predictions differ by this factor.
 _DIFFERENT, _COMPARABLE_ERROR = 5.0, 3.0
@@ -99,8 +97,11 @@ class _Search:
         unsolved = list(range(len(problems)))
         estimator = self._rank_estimator(problems[0])
         for candidate in self.chosen.candidates(problems[0]):
-            self._try(candidate, problems, attempts, unsolved)
-            lower = [k for k in unsolved if _only_lower_rank_helps(problems[k], attempts[k][-1])]
+            wanted = [k for k in unsolved if _is_wanted(candidate, attempts[k])]
+            if not wanted:
+                continue
+            self._try(candidate, problems, attempts, wanted)
+            lower = [k for k in wanted if _only_lower_rank_helps(problems[k], attempts[k][-1])]
             unsolved = [k for k in unsolved if k not in lower and not _is_over(attempts[k])]
             uncertified = [k for k in unsolved if not attempts[k][-1].certified]
             if estimator is not None and not _is_interrupted(attempts) and uncertified + lower:
@@ -303,9 +304,22 @@ def _is_over(tried: list[Recovery]) -> bool:
     """Whether no other candidate is needed: a result is certified, or the run was stopped."""
     if _was_stopped(tried[-1]) or any(attempt.status in _DECIDED for attempt in tried):
         return True
+    settled = any(attempt.status is Status.SETTLED for attempt in tried)
+    done = {attempt.solver for attempt in tried}
+    return settled and all(one.name in done for one in (MESSAGES, FAULTS) if _is_wanted(one, tried))
+
+
+def _is_wanted(candidate: Solver[Any], tried: list[Recovery]) -> bool:
+    """Whether a candidate could find a better result than those so far.
+
+    Noise may hide a better explanation: faults that many sensors share or, at a higher level of
+    noise, other outliers. These are looked for before a result with noise is used.
+    """
     settled = [attempt for attempt in tried if attempt.status is Status.SETTLED]
-    convincing = any(attempt.certificate.noise <= _CONVINCING_NOISE for attempt in settled)
-    return convincing or (bool(settled) and len(tried) >= _CANDIDATES_FOR_NOISE)
+    if not settled or candidate.name == FAULTS.name:
+        return True
+    noise = min(attempt.certificate.noise for attempt in settled)
+    return candidate.name == MESSAGES.name and noise > _LOW_NOISE
 
 
 def _was_stopped(recovery: Recovery) -> bool:
