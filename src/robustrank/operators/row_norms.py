@@ -25,9 +25,10 @@ def row_norms(flat: Array, first: int = 0) -> Array:
     unsafe = ~((norms > smallest) & (norms < math.inf))
     if not bool(xp.any(unsafe)):
         return norms
-    exact = to_numpy(norms).copy()
+    exact, largest = to_numpy(norms).copy(), float(xp.finfo(norms.dtype).max)
     for row in np.flatnonzero(to_numpy(unsafe)):
-        exact[row] = _scaled_norm(flat, int(row), first)
+        norm = _scaled_norm(flat, int(row), first)
+        exact[row] = min(norm, largest)
     return xp.asarray(exact, **like(norms))
 
 

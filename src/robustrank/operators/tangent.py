@@ -71,9 +71,9 @@ class StoredTangent:
         """Every W is admissible."""
         return W
 
-    def energies(self) -> Array:
-        """‖row a of A_i V‖² and ‖row b of A_iᵀ U‖² side by side, (m, n1 + n2)."""
-        return namespace(self.rows).sum(self.rows**2, axis=-2)
+    def energies(self, factor: float = 1.0) -> Array:
+        """‖row a of A_i V‖² and ‖row b of A_iᵀ U‖² side by side, (m, n1 + n2), times factor²."""
+        return namespace(self.rows).sum((factor * self.rows) ** 2, axis=-2)
 
     def _kernels(self) -> Kernels | None:
         return kernels_for(self.rows) if self.rows.ndim == 3 else None
@@ -113,6 +113,6 @@ class UnstoredTangent:
         """Every W is admissible."""
         return W
 
-    def energies(self) -> None:
+    def energies(self, factor: float = 1.0) -> None:
         """Not available without storing the map."""
         return
