@@ -155,6 +155,8 @@ def test_energies_of_normalized_sensing_data_do_not_underflow_or_overflow(size: 
     plain = as_operator(host["A"]).tangent(host["U"], host["V"]).energies()
     scaled = RowScaledOperator(as_operator(size * host["A"]), np.ones(M))
     found = ScaledOperator(scaled, 1 / size).tangent(host["U"], host["V"]).energies()
+    assert plain is not None
+    assert found is not None
     assert np.allclose(found, plain)
 
 

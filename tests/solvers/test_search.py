@@ -102,7 +102,7 @@ def test_a_stopped_rank_estimate_keeps_the_result_so_far(
 
 @pytest.mark.parametrize("event", ["callback", "time"])
 def test_a_stopped_rank_estimate_does_not_lose_a_settled_result(event: str) -> None:
-    planted = plant(40, 32, 2, 420, outliers=0.05, noise=1.0, condition_number=3.0, rng=0)
+    planted = plant(40, 32, 2, 600, outliers=0.05, noise=1.5, condition_number=20.0, rng=0)
     alone = rr.recover(planted.A, planted.y, 2, solver=rr.Portfolio((SOFT,), rank_estimator=None))
     assert alone.status is rr.Status.SETTLED
 
