@@ -116,7 +116,6 @@ def test_repeating_every_measurement(case: str, times: int, shuffle: Any) -> Non
     assert (plain.status, repeated.status) == (status, status)
     before, after = plain.certificate, repeated.certificate
     assert after.measurements == times * before.measurements
-    assert after.required == before.required or case == "too few"
     if status.certified:
         assert after.independent == before.independent == len(planted.y)
         assert after.exact_fits == before.exact_fits

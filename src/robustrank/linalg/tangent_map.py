@@ -40,8 +40,8 @@ class TangentMap(Protocol):
     def energies(self) -> Array | None:
         """How much each measurement depends on each row and column of the matrix, (m, n1 + n2).
 
-        ‖row a of A_i V‖² for every row a, then ‖row b of A_iᵀ U‖² for every column b; None if the
-        map is not stored.
+        ‖row a of A_i V‖² for every row a, then ‖row b of A_iᵀ U‖² for every column b, in a unit of
+        its own for each measurement; None if the map is not stored.
         """
 
 

@@ -26,8 +26,9 @@ def row_norms(flat: Array, first: int = 0) -> Array:
     if not bool(xp.any(unsafe)):
         return norms
     exact = to_numpy(norms).copy()
-    for row in np.flatnonzero(to_numpy(unsafe)):
-        exact[row] = _scaled_norm(flat, int(row), first)
+    with np.errstate(over="ignore"):  # the norm of finite numbers may be infinite
+        for row in np.flatnonzero(to_numpy(unsafe)):
+            exact[row] = _scaled_norm(flat, int(row), first)
     return xp.asarray(exact, **like(norms))
 
 

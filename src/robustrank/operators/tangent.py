@@ -73,7 +73,10 @@ class StoredTangent:
 
     def energies(self) -> Array:
         """‖row a of A_i V‖² and ‖row b of A_iᵀ U‖² side by side, (m, n1 + n2)."""
-        return namespace(self.rows).sum(self.rows**2, axis=-2)
+        xp = namespace(self.rows)
+        largest = xp.max(xp.abs(self.rows), axis=(-2, -1), keepdims=True)
+        unit = xp.where(largest > 0, largest, xp.ones_like(largest))  # so that no square overflows
+        return xp.sum((self.rows / unit) ** 2, axis=-2)
 
     def _kernels(self) -> Kernels | None:
         return kernels_for(self.rows) if self.rows.ndim == 3 else None

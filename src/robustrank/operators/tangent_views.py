@@ -70,10 +70,6 @@ class ScaledTangent(TangentView):
         matrix = self.inner.normal_matrix(self.factor * weights)
         return None if matrix is None else self.factor * matrix
 
-    def energies(self) -> Array | None:
-        energies = self.inner.energies()
-        return None if energies is None else self.factor * (self.factor * energies)
-
 
 @dataclass(frozen=True, eq=False)
 class RowScaledTangent(TangentView):
@@ -92,10 +88,6 @@ class RowScaledTangent(TangentView):
 
     def normal_matrix(self, weights: Array) -> Array | None:
         return self.inner.normal_matrix(self.factors**2 * weights)
-
-    def energies(self) -> Array | None:
-        energies = self.inner.energies()
-        return None if energies is None else self.factors[..., None] ** 2 * energies
 
 
 @dataclass(frozen=True, eq=False)

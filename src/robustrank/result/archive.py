@@ -64,7 +64,7 @@ def load(path: PathLike) -> Recovery:
     Raises a ValueError for any other file, also for a damaged or malicious one; nothing in the
     file is executed.
     """
-    arrays = read_npz(path, (*_ARRAYS, "history", "header"))
+    arrays = read_npz(path, (*_ARRAYS, *_ALTERNATIVE, "history", "header"))
     try:
         header = _read_header(arrays)
         version = header["version"]
