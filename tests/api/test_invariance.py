@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import robustrank as rr
@@ -80,7 +80,7 @@ def test_scaling_the_sensing_data_in_float32(scale: float, small: Planted) -> No
     assert np.allclose(result.matrix * scale, small.matrix, rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=15)
+@settings(max_examples=15, phases=[Phase.generate])
 @given(st.integers(0, 2**32), st.sampled_from([0.0, 0.1, 0.3]))
 def test_units_of_each_measurement(seed: int, outliers: float) -> None:
     """Multiplying an A_i and its y_i by the same number changes nothing."""
@@ -104,7 +104,7 @@ REPEATED = {
 }
 
 
-@settings(max_examples=12)
+@settings(max_examples=12, phases=[Phase.generate])  # simpler examples would take minutes
 @given(st.sampled_from(list(REPEATED)), st.integers(2, 4), st.randoms(use_true_random=False))
 def test_repeating_every_measurement(case: str, times: int, shuffle: Any) -> None:
     """Copies are no evidence: neither the status nor the numbers of the certificate change."""

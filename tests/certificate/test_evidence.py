@@ -71,9 +71,17 @@ def test_outliers_are_not_in_the_best_set() -> None:
     assert float(found.deviation) == pytest.approx(0.01 * math.sqrt(140 / 120), rel=0.2)
 
 
+def test_best_set_is_a_majority() -> None:
+    """40 % fit far more closely, and without the others they would have more evidence."""
+    magnitudes = residuals(1, 100, 0, 0.3)
+    magnitudes[:40] *= 1e-9
+    found = best_set(magnitudes, np.ones(100), np.asarray(1.0), 5)
+    assert np.count_nonzero(magnitudes <= float(found.cutoff)) > 50
+
+
 def test_exact_residuals_and_infinite_ones_have_finite_evidence() -> None:
     magnitudes = np.zeros(100)
-    magnitudes[:30] = math.inf
+    magnitudes[:15], magnitudes[15:30] = math.inf, 1e300  # warnings would be errors
     found = best_set(magnitudes, np.ones(100), np.asarray(1.0), 10)
     assert 500 < float(found.evidence) < 1e4
     assert float(found.cutoff) == 0

@@ -41,10 +41,11 @@ def test_a_closed_pipe_does_not_change_the_exit_status(
 ) -> None:
     planted = plant(20, 15, 2, 400, outliers=0.05, rng=3)
     np.savez(tmp_path / "p.npz", A=planted.A, y=planted.y)
+    limits = ["--solver", "gauss-newton", "--max-iterations", limit]
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
-        [*COMMAND, "recover", "p.npz", "--rank", "2", "--max-iterations", limit],
+        [*COMMAND, "recover", "p.npz", "--rank", "2", *limits],
         cwd=tmp_path,
         stdout=writing,
         stderr=subprocess.PIPE,

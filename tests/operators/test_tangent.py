@@ -151,6 +151,15 @@ def test_tangent_map_implements_the_protocol(kind: str) -> None:
     assert all(hasattr(tangent, name) for name in members)
 
 
+@pytest.mark.parametrize("size", [1e-280, 1e280])
+def test_energies_of_normalized_sensing_data_do_not_underflow_or_overflow(size: float) -> None:
+    host = arrays("float64")
+    plain = as_operator(host["A"]).tangent(host["U"], host["V"]).energies()
+    scaled = RowScaledOperator(as_operator(size * host["A"]), np.ones(M))
+    found = ScaledOperator(scaled, 1 / size).tangent(host["U"], host["V"]).energies()
+    assert np.allclose(found, plain)
+
+
 def test_part_of_a_map_changes_some_rows_and_columns_only(xp: Any) -> None:
     host = arrays("float64")
     J = jacobian(host["A"], host["U"], host["V"])

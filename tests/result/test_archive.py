@@ -73,6 +73,7 @@ def test_file_contains_plain_arrays_and_a_json_header(recovery: Recovery, tmp_pa
 FULL = {
     "matrix_error": 0.01,
     "held_out_error": math.inf,
+    "held_out_share": 0.5,
     "noise_statistics": (0.5, -1.25, 3.0),
     "contested": (0, 7, 21),
     "unidentified": "the antisymmetric part",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -135,6 +135,33 @@ def test_repetitions_do_not_support_an_alternative() -> None:
     assert result.status is rr.Status.RECOVERED
     assert result.certificate.independent == 111
     assert error(result.matrix, two.matrix) < 1e-8
+
+
+def contested_everywhere(result: rr.Recovery) -> rr.Recovery:
+    """The result as if a second answer were possible everywhere."""
+    everywhere = tuple(range(N1 + N2))
+    return replace(result, certificate=replace(result.certificate, contested=everywhere))
+
+
+def test_another_matrix_needs_half_of_the_support() -> None:
+    for share, status in ((0.25, rr.Status.RECOVERED), (0.4, rr.Status.AMBIGUOUS)):
+        two = impostor(share, 6)
+        u, s, vt = np.linalg.svd(two.other)
+        factors = u[:, :1] * s[0], vt[:1].T
+        result = contested_everywhere(rr.recover(two.A, two.y, 1, solver="gauss-newton"))
+        assert result.status is rr.Status.RECOVERED
+        problem = Problem(as_operator(two.A), two.y, 1)
+        assert challenged(problem, result, lambda _, found=factors: found).status is status
+
+
+def test_copies_of_a_measurement_are_one_supporter() -> None:
+    two = impostor(0.0, 4)
+    A, y = two.A.copy(), two.y.copy()
+    A[:90], y[:90] = A[0], 3 * y[0]
+    result = contested_everywhere(rr.recover(A, y, 1))
+    u, s, vt = np.linalg.svd(3 * two.matrix)  # fits all copies
+    problem = Problem(as_operator(A), y, 1)
+    assert challenged(problem, result, lambda _: (u[:, :1] * s[0], vt[:1].T)) is result
 
 
 def test_a_result_without_contested_parts_is_not_challenged() -> None:
