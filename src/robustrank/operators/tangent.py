@@ -116,6 +116,6 @@ class UnstoredTangent:
         """Every W is admissible."""
         return W
 
-    def energies(self, factor: float = 1.0) -> None:
+    def energies(self) -> None:
         """Not available without storing the map."""
         return
