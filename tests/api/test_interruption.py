@@ -137,21 +137,20 @@ class Interruption:
 
 @pytest.fixture(scope="module")
 def prepared() -> Callable[[], rr.Recovery]:
-    """A run on a validated operator, with a rank estimate and an attempt with a lower rank."""
+    """A run on a validated operator, with several attempts."""
     planted = plant(6, 5, 1, 40, outliers=0.1, rng=0)
     operator = as_operator(planted.A)
-    solver = rr.Portfolio((rr.MedianTGD(max_iterations=2), rr.GaussNewton()))
+    solver = rr.Portfolio((rr.GaussNewton(max_iterations=2), rr.GaussNewton()))
     return lambda: rr.recover(operator, planted.y, 2, solver=solver)
 
 
 def test_ctrl_c_at_any_moment_of_a_run_raises_with_a_result(
     prepared: Callable[[], rr.Recovery],
 ) -> None:
-    prepared()  # what is computed once and kept is not counted
+    prepared()  # the operator keeps the norms of its rows
     whole = Interruption(at_call=-1)
     result = whole.run(prepared)
     assert result.status is rr.Status.RECOVERED
-    assert {attempt.rank for attempt in result.attempts} == {1, 2}
     in_validation = 0
     first, last = range(1, 200, 6), range(whole.calls - 60, whole.calls, 2)
     for at_call in [*first, *range(200, whole.calls, 307), *last]:

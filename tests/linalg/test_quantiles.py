@@ -15,7 +15,6 @@ from robustrank.linalg import (
     median_of_selected,
     quantile_index,
     sample_quantile,
-    typical_size,
 )
 
 finite = st.floats(-1e6, 1e6)
@@ -108,19 +107,3 @@ def test_outliers_shift_a_quantile_by_at_most_their_fraction(m: int, data: st.Da
     # The small numbers make up for the rounding of p ± s.
     assert float(sample_quantile(clean, max(p - s - 1e-12, 1e-9))) <= middle
     assert middle <= float(sample_quantile(clean, p + s + 1e-12))
-
-
-def test_typical_size_is_the_root_mean_square_without_a_few_large_ones() -> None:
-    sizes = np.random.default_rng(0).uniform(0.5, 1.5, 400)
-    rms = float(np.sqrt(np.mean(sizes**2)))
-    assert typical_size(sizes) == pytest.approx(rms, rel=0.02)
-    for large in (1e4, 1e200, 1e308):
-        disturbed = np.where(np.arange(400) % 100 == 7, large, sizes)
-        assert typical_size(disturbed) == pytest.approx(rms, rel=0.05)
-    assert typical_size(sizes * 1e-300) == pytest.approx(rms * 1e-300, rel=0.02)
-
-
-def test_typical_size_of_mostly_zero_sizes() -> None:
-    assert typical_size(np.zeros(5)) == 0
-    assert typical_size(np.eye(1, 100)[0]) == pytest.approx(0.1)
-    assert np.isnan(typical_size(np.full(5, np.nan)))

@@ -81,7 +81,7 @@ def test_one_pass_per_step_with_compiled_kernels() -> None:
     planted = plant(60, 50, 2, 1500, outliers=0.05, rng=4)  # large enough to use the kernels
     result = rr.recover(planted.A, planted.y, 2, solver="gauss-newton")
     assert result.status is rr.Status.RECOVERED
-    # One to validate A, one for the initialization, one for its residuals, one for each step.
+    # One to validate A, one for the initialization, one for its residuals, and one for each step.
     assert result.passes == 3 + result.iterations
 
 

@@ -13,7 +13,6 @@ from robustrank.linalg.quantiles import (
     median_of_selected,
     quantile_index,
     sample_quantile,
-    typical_size,
 )
 from robustrank.linalg.retraction import Point, distance, point_of, retract, symmetric_factors
 from robustrank.linalg.svd import Factors, Triplets, leading_svd, leading_svd_by_products
@@ -44,7 +43,6 @@ __all__ = [
     "solve_normal_equations",
     "spectral_norm",
     "symmetric_factors",
-    "typical_size",
     "vecmat",
     "weighted",
 ]

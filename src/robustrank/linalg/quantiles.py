@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
-
-import numpy as np
 
 from robustrank.backend import Array, kth_smallest, namespace
 
@@ -36,23 +33,6 @@ def sample_quantile(values: Array, p: float) -> Array:
 def lower_median(values: Array) -> Array:
     """The paper's median, θ_½: ``sorted(values)[(m - 1) // 2]``."""
     return sample_quantile(values, 0.5)
-
-
-def typical_size(sizes: np.ndarray[Any, Any], groups: int = 16) -> float:
-    """An estimate of the root mean square of sizes that a few very large ones change little.
-
-    The sizes are dealt into groups, and the result is the median of the root mean squares of the
-    groups. If it is zero, it is the root mean square of all.
-    """
-    positive = sizes[sizes > 0]
-    if not len(positive):
-        return float(np.sum(sizes))  # zero or NaN
-    unit = float(np.median(positive))
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = (sizes / unit) ** 2
-        count = min(groups, len(sizes))
-        middle = np.median([np.mean(squares[first::count]) for first in range(count)])
-        return unit * math.sqrt(middle or np.mean(squares))
 
 
 def median_of_selected(values: Array, selected: Array) -> Array:

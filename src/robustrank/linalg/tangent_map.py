@@ -37,12 +37,11 @@ class TangentMap(Protocol):
     def admissible(self, W: Array) -> Array:
         """The part of W along which the matrix may change: all of it, unless it is symmetric."""
 
-    def energies(self, factor: float = 1.0) -> Array | None:
+    def energies(self) -> Array | None:
         """How much each measurement depends on each row and column of the matrix, (m, n1 + n2).
 
-        ‖row a of A_i V‖² for every row a, then ‖row b of A_iᵀ U‖² for every column b; None if the
-        map is not stored. The map is multiplied by ``factor`` first, so that squares of entries in
-        extreme units do not underflow or overflow.
+        ‖row a of A_i V‖² for every row a, then ‖row b of A_iᵀ U‖² for every column b, in a unit of
+        its own for each measurement; None if the map is not stored.
         """
 
 

@@ -15,7 +15,7 @@ from robustrank.linalg import (
     TangentMap,
     Triplets,
     leading_svd_by_products,
-    typical_size,
+    lower_median,
 )
 from robustrank.operators.tangent import UnstoredTangent
 
@@ -120,7 +120,9 @@ class Operator(ABC):
     @cached_property
     def _typical_entry(self) -> float:
         norms = to_numpy(self.row_norms(_GAIN_PROBES)).astype(float)
-        return typical_size(norms) / math.sqrt(math.prod(self.matrix_shape))
+        positive = norms[norms > 0]
+        typical = float(lower_median(positive)) if len(positive) else 0.0
+        return typical / math.sqrt(math.prod(self.matrix_shape))
 
     def __repr__(self) -> str:
         m, (n1, n2) = self.shape

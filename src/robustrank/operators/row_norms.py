@@ -25,10 +25,10 @@ def row_norms(flat: Array, first: int = 0) -> Array:
     unsafe = ~((norms > smallest) & (norms < math.inf))
     if not bool(xp.any(unsafe)):
         return norms
-    exact, largest = to_numpy(norms).copy(), float(xp.finfo(norms.dtype).max)
-    for row in np.flatnonzero(to_numpy(unsafe)):
-        norm = _scaled_norm(flat, int(row), first)
-        exact[row] = min(norm, largest)
+    exact = to_numpy(norms).copy()
+    with np.errstate(over="ignore"):  # the norm of finite numbers may be infinite
+        for row in np.flatnonzero(to_numpy(unsafe)):
+            exact[row] = _scaled_norm(flat, int(row), first)
     return xp.asarray(exact, **like(norms))
 
 

@@ -71,9 +71,12 @@ class StoredTangent:
         """Every W is admissible."""
         return W
 
-    def energies(self, factor: float = 1.0) -> Array:
-        """‖row a of A_i V‖² and ‖row b of A_iᵀ U‖² side by side, (m, n1 + n2), times factor²."""
-        return namespace(self.rows).sum((factor * self.rows) ** 2, axis=-2)
+    def energies(self) -> Array:
+        """‖row a of A_i V‖² and ‖row b of A_iᵀ U‖² side by side, (m, n1 + n2)."""
+        xp = namespace(self.rows)
+        largest = xp.max(xp.abs(self.rows), axis=(-2, -1), keepdims=True)
+        unit = xp.where(largest > 0, largest, xp.ones_like(largest))  # so that no square overflows
+        return xp.sum((self.rows / unit) ** 2, axis=-2)
 
     def _kernels(self) -> Kernels | None:
         return kernels_for(self.rows) if self.rows.ndim == 3 else None
@@ -113,6 +116,6 @@ class UnstoredTangent:
         """Every W is admissible."""
         return W
 
-    def energies(self, factor: float = 1.0) -> None:
+    def energies(self) -> None:
         """Not available without storing the map."""
         return

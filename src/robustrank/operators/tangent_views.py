@@ -45,9 +45,9 @@ class TangentView:
         """What the inner map admits."""
         return self.inner.admissible(W)
 
-    def energies(self, factor: float = 1.0) -> Array | None:
+    def energies(self) -> Array | None:
         """The energies of the inner map."""
-        return self.inner.energies(factor)
+        return self.inner.energies()
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +70,6 @@ class ScaledTangent(TangentView):
         matrix = self.inner.normal_matrix(self.factor * weights)
         return None if matrix is None else self.factor * matrix
 
-    def energies(self, factor: float = 1.0) -> Array | None:
-        return self.inner.energies(self.factor * factor)
-
 
 @dataclass(frozen=True, eq=False)
 class RowScaledTangent(TangentView):
@@ -91,10 +88,6 @@ class RowScaledTangent(TangentView):
 
     def normal_matrix(self, weights: Array) -> Array | None:
         return self.inner.normal_matrix(self.factors**2 * weights)
-
-    def energies(self, factor: float = 1.0) -> Array | None:
-        energies = self.inner.energies(factor)
-        return None if energies is None else self.factors[..., None] ** 2 * energies
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +109,8 @@ class SubsetTangent(TangentView):
     def normal_matrix(self, weights: Array) -> Array | None:
         return self.inner.normal_matrix(scattered(weights, self.rows, self.measurements))
 
-    def energies(self, factor: float = 1.0) -> Array | None:
-        energies = self.inner.energies(factor)
+    def energies(self) -> Array | None:
+        energies = self.inner.energies()
         return None if energies is None else namespace(energies).take(energies, self.rows, axis=0)
 
 
@@ -217,8 +210,8 @@ class TransposedTangent(TangentView):
         admitted = self.inner.admissible(_swapped(W, self.U.shape[-2]))
         return _swapped(admitted, self.V.shape[-2])
 
-    def energies(self, factor: float = 1.0) -> Array | None:
-        energies = self.inner.energies(factor)
+    def energies(self) -> Array | None:
+        energies = self.inner.energies()
         if energies is None:
             return None
         upper = self.V.shape[-2]
