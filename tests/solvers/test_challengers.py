@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -137,6 +138,10 @@ def test_repetitions_do_not_support_an_alternative() -> None:
     assert error(result.matrix, two.matrix) < 1e-8
 
 
+def given(factors: Factors, _: Problem) -> Factors:
+    return factors
+
+
 def contested_everywhere(result: rr.Recovery) -> rr.Recovery:
     """The result as if a second answer were possible everywhere."""
     everywhere = tuple(range(N1 + N2))
@@ -151,7 +156,7 @@ def test_another_matrix_needs_half_of_the_support() -> None:
         result = contested_everywhere(rr.recover(two.A, two.y, 1, solver="gauss-newton"))
         assert result.status is rr.Status.RECOVERED
         problem = Problem(as_operator(two.A), two.y, 1)
-        assert challenged(problem, result, lambda _, found=factors: found).status is status
+        assert challenged(problem, result, partial(given, factors)).status is status
 
 
 def test_copies_of_a_measurement_are_one_supporter() -> None:
@@ -176,7 +181,40 @@ def test_a_result_without_contested_parts_is_not_challenged() -> None:
     assert challenged(problem, result, never) is result
 
 
-def test_an_interrupted_search_keeps_the_result() -> None:
+class Watched(rr.GaussNewton):
+    """Ctrl-C when a part of the measurements is being solved."""
+
+    def start(self, problem: Problem, rng: Any) -> Any:
+        if problem.operator.measurements < 200:
+            raise KeyboardInterrupt
+        return super().start(problem, rng)
+
+
+def test_ctrl_c_during_the_search_is_not_lost() -> None:
+    two = impostor(0.45, 0)
+    solver = rr.Portfolio((Watched(settling=rr.Settling(start_after=0)),), rank_estimator=None)
+    with pytest.raises(rr.Interrupted) as caught:
+        rr.recover(two.A, two.y, 1, solver=solver)
+    assert caught.value.recovery.status is rr.Status.INTERRUPTED
+    assert error(caught.value.recovery.matrix, two.matrix) < 1e-8
+
+
+def test_a_callback_that_stops_the_search_leaves_the_result_uncertified() -> None:
+    two = impostor(0.45, 0)
+    starts: list[int] = []
+
+    def stop_the_last_run(progress: rr.Progress) -> bool:
+        starts.append(progress.iteration == 0)
+        return sum(starts) == runs
+
+    plain = rr.recover(two.A, two.y, 1, callback=lambda p: starts.append(p.iteration == 0))
+    assert plain.status is rr.Status.AMBIGUOUS
+    runs = sum(starts)  # the last of which is the search for a second answer
+    starts.clear()
+    assert rr.recover(two.A, two.y, 1, callback=stop_the_last_run).status is rr.Status.STOPPED
+
+
+def test_a_search_without_a_result_keeps_the_result() -> None:
     two = impostor(0.45, 0)
     problem = Problem(as_operator(two.A), two.y, 1)
     only_one = rr.recover(two.A, two.y, 1, solver="gauss-newton")  # no portfolio: no challenge

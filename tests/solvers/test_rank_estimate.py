@@ -72,7 +72,7 @@ def test_true_rank_at_every_scale(dtype: str, sensing: float, measured: float) -
 
 
 def test_rank_is_estimated_if_noise_may_explain_a_singular_value() -> None:
-    planted = plant(N1, N2, RANK, 420, outliers=0.05, noise=1.0, condition_number=3.0, rng=0)
+    planted = plant(N1, N2, RANK, 600, outliers=0.05, noise=1.5, condition_number=20.0, rng=0)
     solvers = []
     result = rr.recover(
         planted.A, planted.y, RANK, callback=lambda progress: solvers.append(progress.solver)

@@ -102,7 +102,7 @@ def test_a_stopped_rank_estimate_keeps_the_result_so_far(
 
 @pytest.mark.parametrize("event", ["callback", "time"])
 def test_a_stopped_rank_estimate_does_not_lose_a_settled_result(event: str) -> None:
-    planted = plant(40, 32, 2, 420, outliers=0.05, noise=1.0, condition_number=3.0, rng=0)
+    planted = plant(40, 32, 2, 600, outliers=0.05, noise=1.5, condition_number=20.0, rng=0)
     alone = rr.recover(planted.A, planted.y, 2, solver=rr.Portfolio((SOFT,), rank_estimator=None))
     assert alone.status is rr.Status.SETTLED
 
@@ -194,8 +194,9 @@ def sampled_entries(n1: int, n2: int, m: int, seed: int) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("outliers", [0, 30])
 def test_a_constant_matrix_is_recovered_from_its_entries(outliers: int) -> None:
-    A, _ = sampled_entries(12, 9, 250, seed=0)
-    y = np.full(250, -3.0)
+    """Most of the 108 entries are given several times, which counts as once."""
+    A, _ = sampled_entries(12, 9, 800, seed=0)
+    y = np.full(800, -3.0)
     y[:outliers] = np.random.default_rng(1).standard_normal(outliers) * 20
     result = rr.recover(A, y, 1)
     assert result.status is rr.Status.RECOVERED

@@ -152,7 +152,7 @@ class _Search:
             return recovery
         (larger,) = self._drive(candidate, [problem.of_rows(_larger_rows(problem))])
         if larger.reason in _STOPPED_EARLY:
-            return recovery
+            return replace(recovery, status=larger.reason.status)
         other = self._recovery(problem, candidate, outcome, larger)
         return max(recovery, other, key=_standing)
 
@@ -163,17 +163,25 @@ class _Search:
         solver, fitted = self._with_best_inliers(problem, candidate, outcome, started_at)
         recovery = assemble(problem, solver, fitted, self._check_time)
         if recovery.certified and isinstance(self.chosen, Portfolio):
-            recovery = challenged(problem, recovery, self._challenger)
+            return self._challenged(problem, recovery)
         return recovery
 
-    def _challenger(self, problem: Problem) -> Factors | None:
-        """The factors that the first candidate finds for a part of the measurements."""
-        candidate = next(iter(self.chosen.candidates(problem)))
-        (outcome,) = self._drive(candidate, [problem])
-        if outcome.reason in _STOPPED_EARLY:
-            return None
-        root = math.sqrt(problem.with_unit_rows.units.matrix)
-        return outcome.state.U * root, outcome.state.V * root
+    def _challenged(self, problem: Problem, recovery: Recovery) -> Recovery:
+        """The result after the search for a second answer; not certified if that was stopped."""
+        stopped: list[StopReason] = []
+
+        def solve_part(part: Problem) -> Factors | None:
+            """The factors that the first candidate finds for a part of the measurements."""
+            candidate = next(iter(self.chosen.candidates(part)))
+            (outcome,) = self._drive(candidate, [part])
+            if outcome.reason in _STOPPED_EARLY:
+                stopped.append(outcome.reason)
+                return None
+            root = math.sqrt(part.with_unit_rows.units.matrix)
+            return outcome.state.U * root, outcome.state.V * root
+
+        recovery = challenged(problem, recovery, solve_part)
+        return replace(recovery, status=stopped[0].status) if stopped else recovery
 
     def _with_best_inliers(
         self, problem: Problem, solver: Solver[Any], outcome: Outcome, started_at: Outcome
