@@ -122,7 +122,11 @@ def draw(family: str, trial: int, seed: int) -> BatteryProblem:
     # Noise of one size for all rows, or proportional to the size of each.
     proportional = bool(rng.random() < 0.5)
     sizes = context.sizes if proportional else np.full(m, context.typical)
-    y = add_noise(noise, level, sizes, y, rng)
+    measured = add_noise(noise, level, sizes, y, rng)
+    if not np.median(np.abs(measured)) > 0:  # half of y rounded to zero would be refused
+        noise = "gaussian"
+        measured = add_noise(noise, level, sizes, y, rng)
+    y = measured
     if task == NOISE_ONLY:
         y = context.sizes * rng.standard_normal(m)
     precision = np.float32 if rng.random() < 0.15 else np.float64

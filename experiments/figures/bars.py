@@ -19,11 +19,12 @@ _METHOD_COLORS = (SERIES[0], SERIES[5], SERIES[1])
 _STATUS_COLORS = {
     Status.RECOVERED: SERIES[2],
     Status.SETTLED: SERIES[0],
+    Status.AMBIGUOUS: SERIES[3],
     Status.UNEXPLAINED: SERIES[1],
     Status.UNDERDETERMINED: SERIES[4],
     Status.ITERATION_LIMIT: SERIES[5],
 }
-_OTHER_STATUS = SERIES[3]
+_OTHER_STATUS = SERIES[5]
 
 
 def by_setting(study: Study[Cell], table: Table, methods: Sequence[str]) -> Sketch:

@@ -29,7 +29,7 @@ def test_committed_rows_are_undamaged_and_belong_to_their_study(name: str) -> No
     for row in table.rows:
         assert row["seed"] == cells[row["cell"]].seed(row["trial"])
         certified = row["status"] == "RECOVERED" and row["method"] in ("default", "oracle")
-        assert not (certified and row["error"] >= 1e-6)
+        assert not (certified and row.get("wrong", row["error"] >= 1e-6))
 
 
 def test_every_study_has_committed_rows() -> None:
@@ -46,12 +46,15 @@ def judged() -> list[Claim]:
 def test_verdicts_on_the_committed_rows(judged: list[Claim]) -> None:
     assert {claim.study for claim in judged} == set(NAMES)
     failed = (Verdict.NOT_REPRODUCED, Verdict.FALLS_SHORT, Verdict.MISSING)
-    # One target is missed: 30 % Cauchy outliers (docs/algorithm.md, open problems).
-    (missed,) = (claim for claim in judged if claim.verdict in failed)
-    assert missed.verdict is Verdict.FALLS_SHORT
-    assert missed.observed == (
-        "reached at 20 of 21 settings; not reached: cauchy 30%: 14/20 (48%–85%), target 95%"
-    )
+    # Three targets are missed: 30 % Cauchy outliers (docs/algorithm.md, open problems), and two of
+    # the certificate study (docs/certificate.md).
+    missed = [claim for claim in judged if claim.verdict in failed]
+    assert {claim.verdict for claim in missed} == {Verdict.FALLS_SHORT}
+    assert [claim.observed for claim in missed] == [
+        "reached at 20 of 21 settings; not reached: cauchy 30%: 14/20 (48%–85%), target 95%",
+        "3 wrong of 815 (95 %: 0.13%–1.08% of the claims)",
+        "185 of 209 (88.5%)",
+    ]
 
 
 def table_rows(path: Path) -> list[list[str]]:
