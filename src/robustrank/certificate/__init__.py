@@ -5,7 +5,7 @@ determine the matrix, and turns the evidence into a status. It uses only the res
 and the reason for stopping of a solver, none of its own estimates.
 """
 
-from robustrank.certificate.clusters import repetitions
+from robustrank.certificate.clusters import groups_with_majority, repetitions
 from robustrank.certificate.conclusion import Fit, certify, conclude
 from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
 from robustrank.certificate.determination import all_are_cross_checked, undetermined_part
@@ -20,6 +20,7 @@ __all__ = [
     "certify",
     "conclude",
     "exact_tolerance",
+    "groups_with_majority",
     "is_exact_fit",
     "name_parts",
     "rank_may_be_too_high",

@@ -13,8 +13,10 @@ from scipy.spatial import cKDTree
 from robustrank.backend import like, namespace, to_numpy
 from robustrank.linalg import TangentMap
 from robustrank.operators import Operator
+from robustrank.operators.base import draw
 
 Labels = np.ndarray[Any, np.dtype[np.intp]]
+Selection = np.ndarray[Any, np.dtype[np.bool_]]
 Values = np.ndarray[Any, Any]
 
 # Rows at a smaller angle, in radians, are repetitions of one setting.
@@ -50,13 +52,18 @@ def repetitions(operator: Operator, tangent: TangentMap) -> Labels:
     return connected_components(links, directed=False)[1].astype(np.intp)
 
 
+def groups_with_majority(labels: Labels, rows: Selection) -> Selection:
+    """Which groups of repetitions have more than half of their measurements among these rows."""
+    return 2 * np.bincount(labels, weights=rows) > np.bincount(labels)
+
+
 def _measured(operator: Operator, rng: np.random.Generator) -> list[Values]:
     """The measurements of random matrices."""
     n1, n2 = operator.matrix_shape
     columns = min(_CONFIRMING_COLUMNS, n1, n2)
     probes = []
     for _ in range(_CONFIRMING_PROBES):
-        factors = (operator.asarray(_drawn(operator, rng, n, columns)) for n in (n1, n2))
+        factors = (draw(operator, rng, n, columns) for n in (n1, n2))
         probes.append(to_numpy(operator.measure(*factors)))
     return probes
 
@@ -69,11 +76,6 @@ def _still_close(pairs: Values, probe: Callable[[], list[Values]]) -> Values:
     return kept
 
 
-def _drawn(operator: Operator, rng: np.random.Generator, *shape: int) -> Values:
-    dtype = np.float32 if "32" in str(operator.dtype) else np.float64
-    return rng.standard_normal(shape).astype(dtype)
-
-
 def _close_pairs(probes: list[Values]) -> Values:
     """(k, 2) pairs of measurements with nearly the same direction, up to the sign."""
     directions = _directions(probes)
@@ -84,10 +86,7 @@ def _close_pairs(probes: list[Values]) -> Values:
 
 
 def _directions(probes: list[Values]) -> Values:
-    """(m, probes): the direction of each row as seen by the probes; a row of zeros is unlike any.
-
-    Rows of zeros are placed far away, each by itself.
-    """
+    """(m, probes): the direction of each row as seen by the probes; rows of zeros have the same."""
     values = np.stack(probes, axis=1).astype(float)
     values -= values.mean(axis=0)  # a part that all rows have in common makes no two of them alike
     norms = np.linalg.norm(values, axis=1, keepdims=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robustrank.backend import Array, namespace, to_numpy
-from robustrank.certificate.clusters import repetitions
+from robustrank.certificate.clusters import groups_with_majority, repetitions
 from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
 from robustrank.certificate.determination import (
     all_are_cross_checked,
@@ -19,7 +19,7 @@ from robustrank.certificate.determination import (
 from robustrank.certificate.held_out import predict_held_out
 from robustrank.certificate.identification import unidentified_part
 from robustrank.certificate.noise import LARGEST_STATISTICS, NoiseFit, noise_statistics
-from robustrank.certificate.parts import Labels, Parts, Selection
+from robustrank.certificate.parts import Labels, Parts
 from robustrank.linalg import TangentMap, frobenius_norm, lower_median, weighted
 from robustrank.problem import Problem
 from robustrank.result import Certificate, Status, StopReason
@@ -36,13 +36,13 @@ _MARGIN = 0.01
 # A measurement that was left out is predicted if its error is at most this many times the largest
 # residual of an inlier.
 _PREDICTED = 1.25
-# The evidence that certifies a noisy result. It grows with the degrees of freedom, because near the
-# information limit a wrong matrix that rejects the measurements it does not fit has small residuals
-# too.
 _UNDETERMINED = "the fitted measurements do not determine every part of the matrix"
 _UNCHECKED = "some fitted measurements are not checked by any others"
 _MINORITY = "most of the measurements that inform a part of the matrix do not support it"
 _BY_CHANCE = "outliers could have determined a part of the matrix by chance"
+# The evidence that certifies a noisy result. It grows with the degrees of freedom, because near the
+# information limit a wrong matrix that rejects the measurements it does not fit has small residuals
+# too.
 _EVIDENCE, _EVIDENCE_PER_DEGREE = 20.0, 2.5
 
 
@@ -192,16 +192,10 @@ def _count(fit: Fit, labels: Labels) -> Certificate:
     problem, residual = fit.problem, fit.residual
     xp = namespace(residual)
     freedom = problem.degrees_of_freedom
-    sizes = np.bincount(labels)
-
-    def independent(rows: Array) -> Selection:
-        """Which groups have more than half of their measurements among these rows."""
-        return 2 * np.bincount(labels, weights=to_numpy(rows).astype(float)) > sizes
-
-    exact = independent(is_exact_fit(problem, residual))
+    exact = groups_with_majority(labels, to_numpy(is_exact_fit(problem, residual)))
     inlier_rows = fit.weights > 0
-    inliers = independent(inlier_rows)
-    count, total = int(np.count_nonzero(inliers)), len(sizes)
+    inliers = groups_with_majority(labels, to_numpy(inlier_rows))
+    count, total = int(np.count_nonzero(inliers)), len(inliers)
     deviation = _deviation(fit, inlier_rows, freedom)
     required = required_fits(problem, total)
     is_exact = int(np.count_nonzero(exact)) >= required

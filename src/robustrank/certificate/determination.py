@@ -22,10 +22,10 @@ Labels = np.ndarray[Any, np.dtype[np.intp]]
 
 # In exact arithmetic, conjugate gradients need at most one step per degree of freedom.
 _STEPS_PER_DEGREE = 10
-# Chance fits one random target in ten thousand this closely (one in a hundred in float32), and
-# never the same measurement in every probe.
 _REFINEMENTS = 5
 _TRACE_PROBES, _TRACE_ACCURACY = 2, 1e-2
+# Chance fits one random target in ten thousand this closely (one in a hundred in float32), and
+# never the same measurement in every probe.
 _CLOSE, _ROUNDINGS, _PROBES = 1e-4, 1e5, 5
 
 

@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, epsilon, like, namespace, to_numpy
-from robustrank.certificate import exact_tolerance, name_parts, repetitions
+from robustrank.certificate import (
+    exact_tolerance,
+    groups_with_majority,
+    name_parts,
+    repetitions,
+)
 from robustrank.linalg import Factors, TangentMap, damped_least_squares, point_of
 from robustrank.operators import PartTangent
 from robustrank.problem import Problem
@@ -170,5 +175,4 @@ class _Challenge:
 
     def _count(self, rows: np.ndarray[Any, Any]) -> int:
         """The number of independent measurements among these."""
-        sizes = np.bincount(self.labels)
-        return int(np.count_nonzero(2 * np.bincount(self.labels, weights=rows) > sizes))
+        return int(np.count_nonzero(groups_with_majority(self.labels, rows)))

@@ -12,7 +12,7 @@ from robustrank.backend import Array, check_count, epsilon, like, namespace
 from robustrank.certificate import best_set
 from robustrank.linalg import Point, TangentMap, damped_least_squares, lower_median, retract
 from robustrank.problem import Problem
-from robustrank.solvers.base import Solver, State
+from robustrank.solvers.base import Solver, State, linearize
 from robustrank.solvers.weights import TruncatedWeights, WeightFunction
 
 _FIRST_WIDTH, _DECAY = 2.5, 0.8  # of the weights, in standard deviations of the residuals
@@ -166,10 +166,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
     ) -> EvidenceFitState:
         """The state at a point, with narrower weights than before: one pass over the data."""
         xp = namespace(point.left)
-        tangent = problem.operator.tangent(point.left, point.right)
-        U = point.scaled_left
-        fitted = tangent.apply(xp.concat([U, xp.zeros_like(point.right)], axis=-2))
-        residual = problem.y - fitted
+        tangent, residual = linearize(problem, point)
         magnitudes, spread = xp.abs(residual), self.noise_spread(problem)
         inliers = best_set(
             magnitudes, spread, problem.trivial_deviation, problem.degrees_of_freedom
@@ -182,7 +179,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
         if before is not None and not evidence > before.best.evidence:
             best = before.best
         return EvidenceFitState(
-            U=U,
+            U=point.scaled_left,
             V=point.right,
             residual=residual,
             median=lower_median(magnitudes),

@@ -17,7 +17,7 @@ from robustrank.linalg import (
     retract,
 )
 from robustrank.problem import Problem
-from robustrank.solvers.base import ContinuableSolver, Estimate, State
+from robustrank.solvers.base import ContinuableSolver, Estimate, State, linearize
 from robustrank.solvers.batching import select
 from robustrank.solvers.initialization import point_of_factors, spectral_initialization
 from robustrank.solvers.leave_one_out import leave_one_out_residuals, mean_leverage
@@ -223,10 +223,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     ) -> GaussNewtonState:
         """The state at a point: one pass over the sensing data gives residuals and tangent map."""
         xp = namespace(point.left)
-        tangent = problem.operator.tangent(point.left, point.right)
-        U = point.scaled_left
-        fitted = tangent.apply(xp.concat([U, xp.zeros_like(point.right)], axis=-2))
-        residual = problem.y - fitted
+        tangent, residual = linearize(problem, point)
         magnitudes = xp.abs(residual)
         median = lower_median(magnitudes)
         width = self.weighting.limited(width, median)
@@ -235,7 +232,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         late = settling & (iteration >= since + _SETTLING_STEPS)
         hard, typical = self._settled_weights(problem, magnitudes, fitted_with, change, late)
         return GaussNewtonState(
-            U=U,
+            U=point.scaled_left,
             V=point.right,
             residual=residual,
             median=median,
