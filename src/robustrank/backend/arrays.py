@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import array_api_compat.numpy
 import numpy as np
 from array_api_compat import (
     array_namespace,
@@ -24,6 +25,8 @@ Namespace = Any
 
 def namespace(*arrays: Array) -> Namespace:
     """The array-API namespace of the given arrays."""
+    if all(type(array) is np.ndarray for array in arrays):  # small problems call this most
+        return array_api_compat.numpy
     return array_namespace(*arrays)
 
 
