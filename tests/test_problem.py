@@ -244,3 +244,38 @@ def test_mostly_constant_measurements_are_recognized(small: Planted) -> None:
     assert not problem(small).is_mostly_constant
     assert not problem(small, y=np.where(stuck < 200, 7.0, small.y)).is_mostly_constant
     assert problem(small, y=np.where(stuck < 201, 7.0, small.y)).is_mostly_constant
+
+
+def test_centered_problem_has_no_common_part(xp: Any, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    A = (3 + rng.standard_normal((200, 8, 6))).astype(dtype)
+    U, V = rng.standard_normal((8, 2)).astype(dtype), rng.standard_normal((6, 2)).astype(dtype)
+    y = np.einsum("mij,ij->m", A, U @ V.T)
+    problem = Problem(as_operator(xp.asarray(A)), xp.asarray(y), 2)
+    centered = problem.centered
+    measured = to_numpy(centered.operator.measure(xp.asarray(U), xp.asarray(V)))
+    common = y - measured
+    assert np.ptp(common) < 1e-4 * np.std(y)
+    assert abs(np.mean(measured)) < 0.3 * np.std(measured)
+    assert float(centered.operator.gain) == pytest.approx(1.0, rel=0.1)
+    assert float(np.mean(common)) == pytest.approx(3 * np.sum(U @ V.T), rel=0.1)
+
+
+def test_a_problem_without_a_common_part_is_centered(small: Planted) -> None:
+    problem = Problem(as_operator(small.A), small.y, 2)
+    assert problem.centered is problem
+
+
+def test_a_batch_is_centered_where_there_is_a_common_part(small: Planted) -> None:
+    problems = [Problem(as_operator(small.A + mean), small.y, 2) for mean in (0.0, 2.0)]
+    single = problems[1].centered.operator
+    batch = Problem.batched(problems).centered.operator
+    U, V = small.left, small.right
+    found = batch.measure(np.stack([U, U]), np.stack([V, V]))
+    assert np.allclose(found[0], problems[0].operator.measure(U, V))
+    assert np.allclose(found[1], single.measure(U, V))
+    w = np.linspace(-1, 1, len(small.y))
+    _, values, _ = batch.leading_svd(np.stack([w, w]), 2, np.random.default_rng(0))
+    _, alone, _ = single.leading_svd(w, 2, np.random.default_rng(0))
+    assert np.allclose(values[1], alone)
+    assert np.asarray(batch.gain)[1] == pytest.approx(single.gain)

@@ -14,6 +14,7 @@ import numpy as np
 from robustrank.backend import (
     Array,
     as_floating,
+    as_generator,
     check_count,
     check_same_device,
     is_array,
@@ -28,6 +29,7 @@ from robustrank.baseline import trivial_deviation
 from robustrank.linalg import lower_median
 from robustrank.operators import (
     BatchedOperator,
+    CenteredOperator,
     CountedOperator,
     Operator,
     PassCounter,
@@ -46,6 +48,8 @@ from robustrank.theory import (
 
 # What need not be computed again for another rank.
 _INDEPENDENT_OF_RANK = ("row_factors", "scale", "epsilon", "units", "trivial_deviation")
+# The A_i have a common part if that is more than this share of ‖A_i‖².
+_COMMON_PART = 0.1
 # Families of measurements that do not know their norms estimate them by this many passes.
 _NORM_PROBES = 8
 
@@ -111,6 +115,26 @@ class Problem:
         do, a multiple of its measurement predicts most of every y_i.
         """
         return trivial_deviation(self.operator, self.y)
+
+    @cached_property
+    def centered(self) -> Problem:
+        """The problem with centered sensing matrices, whose measurements share an unknown offset.
+
+        If the A_i have a common part B, as entries in [0, 1] do, it hides how they differ: then the
+        operator of the result is that of A_i − B, and y is A(M) for it plus <B, M>. If they have
+        none, the result is this problem.
+        """
+        xp = namespace(self.y)
+        one = xp.ones_like(self.y) / self.y.shape[-1]
+        left, values, right = self.operator.leading_svd(one, 1, as_generator(0))
+        n1, n2 = self.operator.matrix_shape
+        gain = xp.asarray(self.operator.gain, **like(self.y))
+        large = values**2 > _COMMON_PART * n1 * n2 * gain[..., None] ** 2
+        if not bool(xp.any(large)):
+            return self
+        values = xp.where(large, values, xp.zeros_like(values))
+        operator = CenteredOperator(self.operator, left * values[..., None, :], right)
+        return self._changed(operator=operator, scale=self.scale)
 
     @cached_property
     def is_mostly_constant(self) -> bool:

@@ -15,6 +15,7 @@ from robustrank.linalg import (
     median_of_selected,
     quantile_index,
     sample_quantile,
+    shortest_half,
 )
 
 finite = st.floats(-1e6, 1e6)
@@ -107,3 +108,19 @@ def test_outliers_shift_a_quantile_by_at_most_their_fraction(m: int, data: st.Da
     # The small numbers make up for the rounding of p ± s.
     assert float(sample_quantile(clean, max(p - s - 1e-12, 1e-9))) <= middle
     assert middle <= float(sample_quantile(clean, p + s + 1e-12))
+
+
+@given(samples)
+def test_shortest_half_is_the_shortest_of_all(values: list[float]) -> None:
+    middle, length = map(float, shortest_half(np.asarray(values)))
+    ordered, count = sorted(values), len(values) // 2 + 1
+    lengths = [ordered[i + count - 1] - ordered[i] for i in range(len(values) - count + 1)]
+    assert length == min(lengths) / 2
+    assert sum(abs(v - middle) <= length * (1 + 1e-9) + 1e-9 for v in values) >= count
+
+
+def test_shortest_half_ignores_any_minority(xp: Any) -> None:
+    values = np.concatenate([5 + 0.1 * np.random.default_rng(0).standard_normal(60), np.zeros(55)])
+    middle, length = shortest_half(xp.asarray(np.stack([values, -values])))
+    assert [float(it) for it in middle] == pytest.approx([5, -5], abs=0.1)
+    assert [float(it) for it in length] == pytest.approx([0.2, 0.2], abs=0.1)

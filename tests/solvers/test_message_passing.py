@@ -167,3 +167,14 @@ def test_float32() -> None:
 def test_invalid_parameters_raise(invalid: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(invalid))):
         MessagePassing(**invalid)
+
+
+@pytest.mark.parametrize("model", ["dead", "scale", "huge"])
+@pytest.mark.parametrize("mean", [0.5, 5.0])
+def test_sensing_entries_with_a_mean_are_centered(mean: float, model: str) -> None:
+    """The common part of the A_i hides how they differ, unless it is removed."""
+    planted = plant(30, 24, 2, 420, outliers=0.3, outlier_model=model, rng=6)
+    common = np.where(planted.outliers, 0.0, mean * np.sum(planted.left @ planted.right.T))
+    result = rr.recover(planted.A + mean, planted.y + common, 2, solver="message-passing")
+    assert result.status is rr.Status.RECOVERED
+    assert evaluate(result, planted).error < 1e-6

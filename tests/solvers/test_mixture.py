@@ -85,3 +85,23 @@ def test_share_of_inliers_is_at_least_half() -> None:
         mixture = mixture.updated(np.zeros(400))
     assert mixture.shares[0] >= 0.5
     assert total_share(mixture) == pytest.approx(1.0)
+
+
+def test_an_offset_of_all_true_values_is_learned() -> None:
+    """Predictions lack it, and half of the sensors, almost, read zero."""
+    rng = np.random.default_rng(5)
+    truth = rng.standard_normal(2000)
+    y = np.where(np.arange(2000) < 900, 0.0, 30 + truth)
+    mixture = Mixture.initial(y, float(np.median(np.abs(y))), centered=True)
+    predicted = truth + 0.2 * rng.standard_normal(2000)
+    for _ in range(30):
+        mixture = mixture.updated(predicted)
+    assert float(mixture.offset) == pytest.approx(30, abs=0.05)
+    assert float(mixture.error) == pytest.approx(0.2, rel=0.1)
+    inlier = mixture.posterior(predicted).inlier > 0.5
+    assert np.mean(inlier == (np.arange(2000) >= 900)) > 0.97
+
+
+def test_no_offset_is_learned_for_predictions_that_lack_none() -> None:
+    y, predicted, _ = mixed(np.random.default_rng(3), 0.2)
+    assert float(initial(y + 3).updated(predicted).offset) == 0

@@ -13,6 +13,7 @@ from robustrank.linalg.quantiles import (
     median_of_selected,
     quantile_index,
     sample_quantile,
+    shortest_half,
 )
 from robustrank.linalg.retraction import Point, distance, point_of, retract, symmetric_factors
 from robustrank.linalg.svd import Factors, Triplets, leading_svd, leading_svd_by_products
@@ -39,6 +40,7 @@ __all__ = [
     "retract",
     "sample_quantile",
     "scale_columns",
+    "shortest_half",
     "solve_directly",
     "solve_normal_equations",
     "spectral_norm",

@@ -35,6 +35,21 @@ def lower_median(values: Array) -> Array:
     return sample_quantile(values, 0.5)
 
 
+def shortest_half(values: Array) -> tuple[Array, Array]:
+    """The middle and half the length of the shortest interval with more than half of the values.
+
+    Robust estimates of location and, for a normal distribution times 0.67, of scale: however far
+    away the other half is, and on which side.
+    """
+    xp, m = namespace(values), values.shape[-1]
+    ordered = xp.sort(values, axis=-1)
+    half = m // 2
+    low, high = ordered[..., : m - half], ordered[..., half:]
+    shortest = xp.argmin(high - low, axis=-1)[..., None]
+    low, high = (xp.take_along_axis(ends, shortest, axis=-1)[..., 0] for ends in (low, high))
+    return (low + high) / 2, (high - low) / 2
+
+
 def median_of_selected(values: Array, selected: Array) -> Array:
     """The lower or upper median of the selected values, which must not be negative.
 

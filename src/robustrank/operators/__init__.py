@@ -9,6 +9,7 @@ from robustrank.operators.tangent_views import PartTangent, RowScaledTangent, Wa
 from robustrank.operators.validate import as_operator
 from robustrank.operators.views import (
     BatchedOperator,
+    CenteredOperator,
     CountedOperator,
     PassCounter,
     PassCounterGroup,
@@ -22,6 +23,7 @@ from robustrank.operators.views import (
 
 __all__ = [
     "BatchedOperator",
+    "CenteredOperator",
     "CountedOperator",
     "DenseOperator",
     "Operator",

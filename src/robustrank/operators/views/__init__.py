@@ -1,6 +1,7 @@
-"""Operators that present another operator differently: scaled, transposed, counted, batched."""
+"""Operators that present another one differently: scaled, centered, transposed, batched."""
 
 from robustrank.operators.views.batched import BatchedOperator, can_be_batched
+from robustrank.operators.views.centered import CenteredOperator
 from robustrank.operators.views.counted import CountedOperator, PassCounter, PassCounterGroup
 from robustrank.operators.views.scaled import RowScaledOperator, ScaledOperator
 from robustrank.operators.views.subset import SubsetOperator
@@ -9,6 +10,7 @@ from robustrank.operators.views.transposed import TransposedOperator
 
 __all__ = [
     "BatchedOperator",
+    "CenteredOperator",
     "CountedOperator",
     "PassCounter",
     "PassCounterGroup",

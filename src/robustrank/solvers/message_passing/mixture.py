@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from robustrank.backend import Array, like, namespace
+from robustrank.linalg import shortest_half
 from robustrank.solvers.message_passing.outlier_density import (
     components_between_quantiles,
     components_on_axis,
@@ -31,9 +32,10 @@ class Posterior:
 class Mixture:
     """A mixture whose parameters are estimated as the iteration proceeds.
 
-    A true value is its prediction plus a normal error. A measurement equals the true value (inlier)
-    or its negative, equals it up to an offset or a gain that other measurements share, or is
-    unrelated to it (outlier). All arrays may have a leading axis of problems.
+    A true value is its prediction plus a normal error, and an offset of all if that is learned. A
+    measurement equals the true value (inlier) or its negative, equals it up to an offset or a gain
+    that other measurements share, or is unrelated to it (outlier). All arrays may have a leading
+    axis of problems.
     """
 
     y: Array  # finite
@@ -43,15 +45,24 @@ class Mixture:
     outlier_density: Array  # (m, components) the density of each component at each measurement
     outlier_shares: Array  # (components,)
     error: Array  # the standard deviation of the prediction errors
+    offset: Array  # that all predictions lack, if it is learned
+    learns_offset: bool
 
     @classmethod
-    def initial(cls, y: Array, scale: Array | float, *, faults: bool = False) -> Mixture:
+    def initial(
+        cls, y: Array, scale: Array | float, *, faults: bool = False, centered: bool = False
+    ) -> Mixture:
         """The prior mixture for measurements with the given median magnitude.
 
         ``faults``: learn the offsets, gains and constant values that faulty sensors share.
+        ``centered``: learn an offset of all true values, which centered predictions lack.
         """
         xp = namespace(y)
         typical = xp.asarray(scale / half_normal_quantile(0.5), **like(y))
+        offset = xp.zeros_like(typical)
+        if centered:
+            offset, spread = shortest_half(y)
+            typical = xp.where(spread > 0, spread / half_normal_quantile(0.5), typical)
         one = xp.ones_like(typical)[..., None]
         y = within_axis(y, typical)
         relations = Relations.initial(typical, learned=faults)
@@ -68,11 +79,14 @@ class Mixture:
             outlier_density=density,
             outlier_shares=one * xp.full(components, _OUTLIERS / components, **like(y)),
             error=typical,
+            offset=offset,
+            learns_offset=centered,
         )
 
     def updated(self, predicted: Array) -> Mixture:
         """The parameters after one step of expectation–maximization."""
         xp = namespace(predicted)
+        predicted = predicted + self.offset[..., None]
         tiny = float(xp.finfo(predicted.dtype).smallest_normal)
         parts, total = self._parts(predicted)
         shares = xp.mean(parts, axis=-2)
@@ -84,8 +98,14 @@ class Mixture:
         count = xp.sum(parts, axis=(-2, -1)) + tiny
         error = xp.sqrt(xp.sum(squares, axis=(-2, -1)) / count)
         least = self.typical * math.sqrt(float(xp.finfo(predicted.dtype).eps))
+        offset = self.offset
+        if self.learns_offset:
+            inlier = parts[..., 0]
+            missing = xp.sum(inlier * (self.y - predicted), axis=-1)
+            offset = offset + missing / (xp.sum(inlier, axis=-1) + tiny)
         return replace(
             self,
+            offset=offset,
             relations=self.relations.learned(self.y, predicted, parts, self.error),
             shares=xp.concat([inliers, shares[..., 1:] * others], axis=-1),
             outlier_shares=outlier_shares * others,
@@ -97,18 +117,21 @@ class Mixture:
         xp, relations = namespace(predicted), self.relations
         if relations.are_fixed:
             return self, xp.ones_like(self.error)
+        predicted = predicted + self.offset[..., None]
         related = xp.sum(self._parts(predicted)[0], axis=-1)
         chosen = relations.majority(self.y, predicted, self.error, related)
         relations, gain = relations.exchanged(chosen)
         exchanged = xp.sum(chosen * (self.shares - self.shares[..., :1]), axis=-1)[..., None]
         first = xp.concat([xp.ones_like(exchanged), xp.zeros_like(chosen[..., 1:])], axis=-1)
         shares = self.shares + exchanged * (first - chosen)
-        error = self.error * gain
-        return replace(self, relations=relations, shares=shares, error=error), gain
+        error, offset = self.error * gain, self.offset * gain
+        after = replace(self, relations=relations, shares=shares, error=error, offset=offset)
+        return after, gain
 
     def posterior(self, predicted: Array) -> Posterior:
         """The posterior, given these predictions."""
         xp = namespace(predicted)
+        predicted = predicted + self.offset[..., None]
         parts, _ = self._parts(predicted)
         errors = self.relations.errors(self.y, predicted)
         correction = xp.sum(parts * errors, axis=-1)

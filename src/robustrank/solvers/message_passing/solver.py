@@ -16,6 +16,7 @@ from robustrank.backend import (
     namespace,
 )
 from robustrank.linalg import Point, distance, lower_median
+from robustrank.operators import CenteredOperator
 from robustrank.problem import Problem
 from robustrank.solvers.base import Estimate, EstimatingSolver, State
 from robustrank.solvers.batching import select
@@ -105,9 +106,10 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
         return TruncatedWeights(6.0)
 
     def start(self, problem: Problem, rng: np.random.Generator) -> MessagePassingState:
-        xp = namespace(problem.y)
+        xp, problem = namespace(problem.y), problem.centered
         n1, n2 = problem.operator.matrix_shape
-        mixture = Mixture.initial(problem.y, problem.scale, faults=self.faults)
+        centered = isinstance(problem.operator, CenteredOperator)
+        mixture = Mixture.initial(problem.y, problem.scale, faults=self.faults, centered=centered)
         zero = xp.zeros_like(mixture.error)
         bases = (xp.eye(n, problem.rank, **like(problem.y)) for n in (n1, n2))
         left, right = (basis + zero[..., None, None] for basis in bases)
@@ -131,15 +133,20 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
         at_rest = replace(state, moved=xp.zeros_like(state.moved), iteration=state.iteration + 1)
         if bool(xp.all(state.finished)):
             return at_rest
-        after = self._exchange(problem, state)
+        after = self._exchange(problem.centered, state)
         return select(state.finished, at_rest, after) if state.finished.ndim else after
 
     def is_finished(self, state: MessagePassingState) -> Array:
         return state.finished
 
     def estimate(self, problem: Problem, state: MessagePassingState) -> Estimate:
-        credible = is_within(_LOST, problem, state.best)
-        return Estimate(point=state.best.point, error=state.best.error, is_credible=credible)
+        best, operator = state.best, problem.centered.operator
+        error = best.error
+        if isinstance(operator, CenteredOperator):  # the estimate need not have the offset found
+            common = operator.common(best.point.scaled_left, best.point.right)
+            error = error + namespace(error).abs(state.mixture.offset - common)
+        credible = is_within(_LOST, problem, best)
+        return Estimate(point=best.point, error=error, is_credible=credible)
 
     def _exchange(self, problem: Problem, state: MessagePassingState) -> MessagePassingState:
         """The state after one exchange of messages: two passes over the sensing data."""
@@ -194,7 +201,7 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
         measured, predicted = measured * gain[..., None], predicted * gain[..., None]
         now = Best(point, mixture.error, xp.full_like(best.iteration, iteration))
         best = select(mixture.error < 0.999 * best.error, now, best)
-        residual = problem.y - measured
+        residual = problem.y - measured - mixture.offset[..., None]
         posterior = mixture.posterior(predicted)
         return MessagePassingState(
             U=point.scaled_left,
@@ -228,6 +235,7 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
 
 def is_within(share: float, problem: Problem, best: Best) -> Array:
     """Whether the estimated error is below this share of the estimate."""
+    problem = problem.centered
     # The size of the estimate, and not a median measurement, which many outliers make large.
     size = namespace(best.error).linalg.vector_norm(best.point.values, axis=-1)
     return best.error < share * _gain(problem) * size
