@@ -220,3 +220,19 @@ def test_a_search_without_a_result_keeps_the_result() -> None:
     only_one = rr.recover(two.A, two.y, 1, solver="gauss-newton")  # no portfolio: no challenge
     assert only_one.status is rr.Status.RECOVERED
     assert challenged(problem, only_one, lambda _: None) is only_one
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+@pytest.mark.parametrize("factor", [-1.0, 0.0, 0.5, 2.0])
+def test_sensors_with_a_wrong_gain_are_no_second_answer(factor: float, noise: float) -> None:
+    """They agree on a multiple of the matrix; zero is that of dead sensors."""
+    rng = np.random.default_rng(6)
+    matrix = rank_one(rng)
+    A = rng.standard_normal((8 * FREEDOM, N1, N2))
+    y = measured(A, matrix)
+    wrong = rng.permutation(len(A)) < 0.36 * len(A)
+    y = np.where(wrong, factor, 1.0) * y + noise * rng.standard_normal(len(A))
+    result = rr.recover(A, y, 1)
+    assert result.certified
+    assert np.linalg.norm(result.matrix - matrix) < 0.03
+    assert result.alternative is None

@@ -29,6 +29,7 @@ _BEYOND_CHANCE = 5
 _WITHIN_NOISE = 3.0
 _WHOLE = 0.9  # of the rows and columns: the second answer may differ everywhere
 _NEGLIGIBLE = 1e-2  # of the norm of the result
+_PARALLEL = 0.99  # the cosine of the angle between the result and a multiple of it
 _STEPS, _DECAY = 20, 0.6  # of the robust fit of a part
 
 SolveFactors = Callable[[Problem], Factors | None]
@@ -93,10 +94,11 @@ class _Challenge:
         if not part.scale > 0:  # dead sensors
             return None
         factors = solve(part)
-        if factors is None or self._is_negligible(factors):
+        if factors is None or self._is_multiple(factors):
             return None
         measured = self.problem.operator.measure(*factors)
         fitted = to_numpy(namespace(measured).abs(self.problem.y - measured)) <= self.tolerance
+        fitted &= self._not_dead()
         return self._judged(factors, fitted, needed, "the whole matrix")
 
     def in_parts(self, contested: tuple[int, ...]) -> Alternative | None:
@@ -129,7 +131,7 @@ class _Challenge:
             factors = point.left, self.right * point.values + W[n1:, :]
         else:
             factors = self.left + W[:n1, :], self.right
-        gained = fitted & self.rejected
+        gained = fitted & self.rejected & self._not_dead()
         if self._count(gained) < max(needed, _COMPARABLE * self._count(lost)):
             return None
         return Alternative(*factors, self._count(fitted), name_parts(parts, n1))
@@ -164,14 +166,25 @@ class _Challenge:
             return None
         return Alternative(*factors, count, where)
 
-    def _is_negligible(self, factors: Factors) -> bool:
-        """Whether a matrix is so small that it explains only measurements near zero.
+    def _not_dead(self) -> np.ndarray[Any, Any]:
+        """The measurements that are not zero up to noise.
 
-        Dead sensors, which read zero, agree on the zero matrix; that is no second answer.
+        Dead sensors agree on the zero matrix; that is no second answer.
         """
-        norm = namespace(self.left).linalg.vector_norm
-        size = norm(point_of(*factors).values)
-        return bool(size < _NEGLIGIBLE * norm(point_of(self.left, self.right).values))
+        return to_numpy(namespace(self.residual).abs(self.problem.y)) > self.tolerance
+
+    def _is_multiple(self, factors: Factors) -> bool:
+        """Whether a matrix is a multiple of the result, or negligible.
+
+        Sensors with a wrong gain or sign agree on a multiple: that is no second answer.
+        """
+        left, right = factors
+        xp = namespace(left)
+        transpose, norm = xp.matrix_transpose, xp.linalg.vector_norm
+        size, other = norm(self.left), norm(point_of(left, right).values)
+        product = xp.sum((transpose(self.left) @ left) * (transpose(self.right) @ right))
+        parallel = xp.abs(product) > _PARALLEL * size * other
+        return bool(parallel | (other < _NEGLIGIBLE * size))
 
     def _count(self, rows: np.ndarray[Any, Any]) -> int:
         """The number of independent measurements among these."""
