@@ -31,6 +31,10 @@ def brute_force(magnitudes: Array, spread: Array, null: float, freedom: int) -> 
         gain = np.mean(np.log(null / (deviation * spread[chosen])))
         choices = gammaln(total + 1) - gammaln(count + 1) - gammaln(total - count + 1)
         evidence = (count - freedom) * gain - choices
+        rest = scaled[informative & (scaled > cutoff)]
+        size = max(math.sqrt(np.mean(rest**2)), deviation) if len(rest) else math.inf
+        if 5 * deviation < size < null:
+            evidence += len(rest) * math.log(null / size)
         if evidence > best[1]:
             best = float(cutoff), float(evidence)
     return best
@@ -109,3 +113,27 @@ def test_logarithm_of_the_number_of_choices(total: int, chosen: int) -> None:
     exact = gammaln(total + 1) - gammaln(chosen + 1) - gammaln(total - chosen + 1)
     found = log_choices(np.asarray([float(total)]), np.asarray([float(chosen)]))
     assert float(found[0]) == pytest.approx(exact, abs=0.15)
+
+
+def test_small_outliers_are_not_taken_for_noise() -> None:
+    """All measurements together have more evidence than inliers beside unrelated values."""
+    rng = np.random.default_rng(1)
+    small = 0.1 * rng.standard_normal(40)
+    magnitudes = np.abs(np.concatenate([small, 0.007 * rng.standard_normal(63)]))
+    inliers = magnitudes <= float(best_set(magnitudes, np.ones(103), np.asarray(1.0), 13).cutoff)
+    assert np.count_nonzero(inliers[40:]) >= 61
+    assert np.count_nonzero(inliers[:40]) <= 8
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "uniform", "t3"])
+def test_the_tails_of_noise_are_kept(kind: str) -> None:
+    draws = {
+        "gaussian": lambda rng: rng.standard_normal(400),
+        "uniform": lambda rng: rng.uniform(-1, 1, 400),
+        "t3": lambda rng: rng.standard_t(3, 400),
+    }
+    for seed in range(10):
+        magnitudes = 1e-3 * np.abs(draws[kind](np.random.default_rng(seed)))
+        found = best_set(magnitudes, np.ones(400), np.asarray(1.0), 50)
+        kept = np.count_nonzero(magnitudes <= float(found.cutoff))
+        assert kept >= (400 if kind == "uniform" else 380)

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import gammaln
 
 import robustrank as rr
-from robustrank.certificate.noise import NoiseFit, noise_statistics
+from robustrank.certificate.noise import NoiseFit, NoiseStatistics, noise_statistics
 from robustrank.simulate import plant
 
 
@@ -153,3 +153,30 @@ def test_statistics_do_not_depend_on_units() -> None:
     plain = noise_statistics(residual, predicted, EVERY[:100])
     scaled = noise_statistics(1e-30 * residual, 1e30 * predicted, EVERY[:100])
     assert scaled == pytest.approx(plain)
+
+
+LIKE_NOISE = NoiseStatistics(1.0, -1.0, 0.5, 3.0, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("changes", "looks"),
+    [
+        ({}, True),
+        ({"skewness": 3.4}, True),
+        ({"skewness": -3.6}, False),
+        ({"slant": 3.6}, False),
+        ({"slant": -3.6}, False),
+        ({"growth": 3.6}, False),
+        ({"growth": -6.0}, True),  # smaller where predictions are large
+        ({"kurtosis": 14.0}, True),
+        ({"kurtosis": 16.0}, False),
+        ({"near": 0.06}, False),
+    ],
+)
+def test_each_statistic_can_object(changes: dict[str, float], looks: bool) -> None:
+    assert LIKE_NOISE._replace(**changes).look_like_noise() is looks
+
+
+def test_without_inliers_there_is_nothing_to_say() -> None:
+    none = noise_statistics(np.ones(9), np.ones(9), np.zeros(9, bool))
+    assert none == (0.0,) * 5

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.certificate import rank_may_be_too_high, rank_may_be_too_low
+from robustrank.certificate import rank_above_noise, rank_may_be_too_low
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
 from robustrank.simulate import plant
@@ -22,16 +26,25 @@ def test_wrong_ranks_are_noticed_in_any_units(unit_of_A: float, unit_of_y: float
         rank: rr.recover(problem.operator, problem.y, rank, solver=SETTLES_EARLY)
         for rank in (1, 2, 3)
     }
-    assert [rank_may_be_too_high(problem, results[rank]) for rank in (2, 3)] == [False, True]
+    assert [rank_above_noise(problem, results[rank]) for rank in (1, 2, 3)] == [1, 2, 2]
     assert [rank_may_be_too_low(problem, results[rank]) for rank in (1, 2)] == [True, False]
     assert results[2].certificate.prediction_error < results[3].certificate.prediction_error
 
 
-def test_rank_one_is_never_too_high() -> None:
-    planted = plant(12, 10, 1, 200, noise=3.0, rng=0)
+def test_nothing_is_above_noise_if_everything_is_noise() -> None:
+    rng = np.random.default_rng(0)
+    A, y = rng.standard_normal((200, 12, 10)), rng.standard_normal(200)
+    result = rr.recover(A, y, 1, solver=SETTLES_EARLY)
+    assert rank_above_noise(Problem(as_operator(A), y, 1), result) == 0
+
+
+@pytest.mark.parametrize("inliers", [0, 5])
+def test_nothing_is_above_noise_of_unknown_size(inliers: int) -> None:
+    planted = plant(12, 10, 1, 200, rng=0)
+    result = rr.recover(planted.A, planted.y, 1)
+    evidence = replace(result.certificate, inliers=inliers, prediction_error=math.inf)
     problem = Problem(as_operator(planted.A), planted.y, 1)
-    result = rr.recover(planted.A, planted.y, 1, solver=SETTLES_EARLY)
-    assert not rank_may_be_too_high(problem, result)
+    assert rank_above_noise(problem, replace(result, certificate=evidence)) == 0
 
 
 def test_with_few_measurements_a_missing_singular_value_is_not_taken_for_noise() -> None:

@@ -9,9 +9,10 @@ from robustrank.certificate.clusters import groups_with_majority, repetitions
 from robustrank.certificate.conclusion import Fit, certify, conclude
 from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
 from robustrank.certificate.determination import all_are_cross_checked, undetermined_part
-from robustrank.certificate.evidence import best_set
+from robustrank.certificate.evidence import best_set, log_choices
+from robustrank.certificate.noise import noise_statistics
 from robustrank.certificate.parts import name_parts
-from robustrank.certificate.rank_check import rank_may_be_too_high, rank_may_be_too_low
+from robustrank.certificate.rank_check import rank_above_noise, rank_may_be_too_low
 
 __all__ = [
     "Fit",
@@ -22,8 +23,10 @@ __all__ = [
     "exact_tolerance",
     "groups_with_majority",
     "is_exact_fit",
+    "log_choices",
     "name_parts",
-    "rank_may_be_too_high",
+    "noise_statistics",
+    "rank_above_noise",
     "rank_may_be_too_low",
     "repetitions",
     "required_fits",

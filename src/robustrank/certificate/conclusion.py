@@ -18,7 +18,7 @@ from robustrank.certificate.determination import (
 )
 from robustrank.certificate.held_out import predict_held_out
 from robustrank.certificate.identification import unidentified_part
-from robustrank.certificate.noise import LARGEST_STATISTICS, NoiseFit, noise_statistics
+from robustrank.certificate.noise import NoiseFit, NoiseStatistics, noise_statistics
 from robustrank.certificate.parts import Labels, Parts
 from robustrank.linalg import TangentMap, frobenius_norm, lower_median, weighted
 from robustrank.problem import Problem
@@ -27,15 +27,16 @@ from robustrank.theory import half_normal_quantile
 
 # The largest noise level of a certified result, and the largest error of a prediction of a
 # measurement that was left out, relative to what a trivial prediction leaves.
-_NOISE_LIMIT = 0.05
-_HELD_OUT_LIMIT = 0.25
+_NOISE_LIMIT = 0.1
+_HELD_OUT_LIMIT = 0.3
 # The largest expected error of a certified matrix, relative to its norm.
-_ERROR_LIMIT = 0.08
+_ERROR_LIMIT = 0.1
 # More than half of the measurements must be inliers, by this margin.
 _MARGIN = 0.01
-# A measurement that was left out is predicted if its error is at most this many times the largest
-# residual of an inlier.
+# A measurement that was left out is predicted if its error is at most this many times what the
+# largest residual of an inlier would be without its own influence on the fit.
 _PREDICTED = 1.25
+_LEAST_REDUNDANCY = 0.1
 _UNDETERMINED = "the fitted measurements do not determine every part of the matrix"
 _UNCHECKED = "some fitted measurements are not checked by any others"
 _MINORITY = "most of the measurements that inform a part of the matrix do not support it"
@@ -43,7 +44,7 @@ _BY_CHANCE = "outliers could have determined a part of the matrix by chance"
 # The evidence that certifies a noisy result. It grows with the degrees of freedom, because near the
 # information limit a wrong matrix that rejects the measurements it does not fit has small residuals
 # too.
-_EVIDENCE, _EVIDENCE_PER_DEGREE = 20.0, 2.5
+_EVIDENCE, _EVIDENCE_PER_DEGREE = 20.0, 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +163,8 @@ def _noise_examined(
     )
     values = to_numpy(residual)
     largest = float(np.max(np.abs(values / spread)[inlier]))
-    near = np.abs(held_out.errors / spread[held_out.rows]) <= _PREDICTED * largest
+    beyond = max(1 - freedom / max(certificate.inliers, 1), _LEAST_REDUNDANCY)
+    near = np.abs(held_out.errors / spread[held_out.rows]) <= _PREDICTED * largest / beyond
     certificate = replace(
         certificate,
         held_out_share=float(np.mean(near[informative])) if informative.any() else 0.0,
@@ -182,8 +184,7 @@ def _noise_objections(certificate: Certificate) -> Iterator[str]:
     predictive = certificate.held_out_share > 0.5
     if not (certificate.held_out_error <= _HELD_OUT_LIMIT and predictive):
         yield "measurements that were left out of the fit are not predicted by it"
-    statistics = zip(certificate.noise_statistics, LARGEST_STATISTICS, strict=True)
-    if not all(abs(value) <= largest for value, largest in statistics):
+    if not NoiseStatistics(*certificate.noise_statistics).look_like_noise():
         yield "the residuals of the inliers do not look like noise"
 
 

@@ -9,6 +9,7 @@ from robustrank.backend import Array, like, namespace
 
 # A residual is not taken to be smaller than this many roundings of a typical measurement.
 _ROUNDINGS = 16
+_CLEARLY_LARGER = 5.0
 
 
 class BestSet(NamedTuple):
@@ -57,7 +58,11 @@ def best_set(magnitudes: Array, spread: Array, null_deviation: Array, freedom: i
     deviation = xp.maximum(xp.sqrt(squares / xp.clip(beyond, min=1.0)), least)
     levels = xp.cumulative_sum(informative * xp.log(null_deviation / relative), axis=-1)
     gain = levels / xp.clip(count, min=1.0) - xp.log(deviation)
-    evidence = beyond * gain - log_choices(total, count)
+    evidence = (
+        beyond * gain
+        - log_choices(total, count)
+        + _of_rejected(squares, count, deviation, null_deviation)
+    )
     eligible = (beyond > 0) & (2 * count > total) & (informative > 0)
     evidence = xp.where(eligible, evidence, xp.full_like(evidence, -math.inf))
     best = xp.argmax(evidence, axis=-1)[..., None]
@@ -67,3 +72,17 @@ def best_set(magnitudes: Array, spread: Array, null_deviation: Array, freedom: i
             for values in (ordered, evidence, deviation)
         )
     )
+
+
+def _of_rejected(squares: Array, count: Array, deviation: Array, null_deviation: Array) -> Array:
+    """The evidence of a common size of the rejected measurements, smaller than of unrelated ones.
+
+    It counts if they are clearly larger than the residuals of inliers: otherwise the tails of the
+    noise would be rejected.
+    """
+    xp = namespace(squares)
+    rejected = count[..., -1:] - count
+    size = xp.sqrt((squares[..., -1:] - squares) / xp.clip(rejected, min=1.0))
+    size = xp.maximum(size, deviation)
+    counts = (size > _CLEARLY_LARGER * deviation) & (size < null_deviation) & (rejected > 0)
+    return xp.where(counts, rejected * xp.log(null_deviation / size), xp.zeros_like(size))

@@ -49,6 +49,14 @@ class NoiseFit:
         return self.level * math.sqrt(self.inliers / beyond) if beyond > 0 else math.inf
 
 
+# Of a standard normal statistic, one in two thousand is larger.
+_LARGEST_STATISTIC = 3.5
+# Noise with the heavy tails of Student's t with three degrees of freedom, cut off as inliers are,
+# has a kurtosis below 6; noise whose size varies by a factor of three, below 15.
+_LARGEST_KURTOSIS = 15.0
+_MOST_NEAR = 0.05
+
+
 class NoiseStatistics(NamedTuple):
     """Traces of outliers among the inliers; the first three are about standard normal for noise."""
 
@@ -58,16 +66,24 @@ class NoiseStatistics(NamedTuple):
     kurtosis: float  # 3 for normal noise
     near: float  # measurements rejected within twice the cutoff, relative to the inliers
 
+    def look_like_noise(self) -> bool:
+        """Whether noise produces such values.
 
-# Of the first three, one in two thousand is larger. Noise with the heavy tails of Student's t with
-# three degrees of freedom, cut off as inliers are, has a kurtosis below 6.
-LARGEST_STATISTICS = NoiseStatistics(3.5, 3.5, 3.5, 6.0, 0.03)
+        Noise may be smaller where the prediction is large, but wrong gains make it larger there.
+        """
+        return (
+            max(abs(self.skewness), abs(self.slant), self.growth) <= _LARGEST_STATISTIC
+            and self.kurtosis <= _LARGEST_KURTOSIS
+            and self.near <= _MOST_NEAR
+        )
 
 
 def noise_statistics(
     residual: Values, predicted: Values, inlier: np.ndarray[Any, np.dtype[np.bool_]]
 ) -> NoiseStatistics:
     """How much the residuals differ from noise; ``inlier`` is boolean."""
+    if not inlier.any():
+        return NoiseStatistics(0.0, 0.0, 0.0, 0.0, 0.0)
     magnitudes, cutoff = np.abs(residual), float(np.max(np.abs(residual)[inlier]))
     near = np.count_nonzero((magnitudes > cutoff) & (magnitudes <= 2 * cutoff))
     residual, predicted = residual[inlier], predicted[inlier]

@@ -14,14 +14,14 @@ _CLEAR_OF_NOISE = 3.0
 _ABOVE_NOISE = 1.3
 
 
-def rank_may_be_too_high(problem: Problem, recovery: Recovery) -> bool:
-    """Whether noise alone could have produced the smallest singular value."""
-    if recovery.rank == 1:
-        return False
+def rank_above_noise(problem: Problem, recovery: Recovery) -> int:
+    """The number of singular values that are larger than noise alone could have produced."""
     problem, certificate = problem.with_unit_rows, recovery.certificate
+    if certificate.inliers == 0:
+        return 0
     deviation = certificate.prediction_error * float(problem.trivial_deviation)
     edge = _edge_of_noise(problem, deviation, certificate.inliers)
-    return bool(recovery.singular_values()[-1] < _CLEAR_OF_NOISE * edge)
+    return int((recovery.singular_values() > _CLEAR_OF_NOISE * edge).sum())
 
 
 def rank_may_be_too_low(problem: Problem, recovery: Recovery) -> bool:

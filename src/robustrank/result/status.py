@@ -20,6 +20,11 @@ class StopReason(Enum):
         """The status of a result that is not certified."""
         return _UNCERTIFIED[self]
 
+    @property
+    def is_early(self) -> bool:
+        """Whether the user or the time limit stopped it."""
+        return self in (StopReason.TIME_LIMIT, StopReason.CALLBACK, StopReason.INTERRUPTED)
+
 
 class Status(Enum):
     """The status of a result.

@@ -46,8 +46,7 @@ def assemble(
     root = math.sqrt(units.matrix)
     if not math.isfinite(singular_values(state.U * root, state.V * root)[0]):
         zero = zero_state(solved.normalized(), solver)
-        stopped = (StopReason.TIME_LIMIT, StopReason.CALLBACK, StopReason.INTERRUPTED)
-        reason = outcome.reason if outcome.reason in stopped else StopReason.DIVERGED
+        reason = outcome.reason if outcome.reason.is_early else StopReason.DIVERGED
         return assemble(problem, solver, replace(outcome, state=zero, reason=reason))
     residual = solved.to_user_units(state.residual)
     if not solver.unit_rows:

@@ -13,6 +13,7 @@ from robustrank.certificate import best_set
 from robustrank.linalg import Point, TangentMap, damped_least_squares, lower_median, retract
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, linearize
+from robustrank.solvers.leave_one_out import leave_one_out_residuals, mean_leverage
 from robustrank.solvers.weights import TruncatedWeights, WeightFunction
 
 _FIRST_WIDTH, _DECAY = 2.5, 0.8  # of the weights, in standard deviations of the residuals
@@ -66,6 +67,8 @@ class EvidenceFit(Solver[EvidenceFitState]):
     ----------
     initial
         The estimate to start from.
+    excluded
+        Measurements that are no inliers although they may be near, boolean; None: no such ones.
     equal_noise
         Whether the noise has the same size for all measurements as given, or is proportional to
         the norm of each A_i.
@@ -78,6 +81,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
 
     rounding: ClassVar[float] = 64.0
     initial: Point
+    excluded: Array | None = None
     equal_noise: bool = False
     max_iterations: int = 80
     tolerance: float = 1e-6
@@ -152,9 +156,16 @@ class EvidenceFit(Solver[EvidenceFitState]):
     def _with_inliers(self, problem: Problem, state: EvidenceFitState) -> EvidenceFitState:
         """The state with the weights of least squares on the inliers with the most evidence."""
         xp, spread = namespace(state.residual), self.noise_spread(problem)
-        inlier = xp.abs(state.residual) <= state.cutoff * spread
+        inlier = self._magnitudes(state.residual) <= state.cutoff * spread
         precision = (xp.min(spread) / spread) ** 2
         return replace(state, weights=xp.where(inlier, precision, xp.zeros_like(precision)))
+
+    def _magnitudes(self, residual: Array) -> Array:
+        """|residual|, infinite where a measurement is excluded."""
+        xp = namespace(residual)
+        if self.excluded is None:
+            return xp.abs(residual)
+        return xp.where(self.excluded, xp.full_like(residual, xp.inf), xp.abs(residual))
 
     def _observe(
         self,
@@ -167,13 +178,16 @@ class EvidenceFit(Solver[EvidenceFitState]):
         """The state at a point, with narrower weights than before: one pass over the data."""
         xp = namespace(point.left)
         tangent, residual = linearize(problem, point)
-        magnitudes, spread = xp.abs(residual), self.noise_spread(problem)
+        magnitudes, spread = self._magnitudes(residual), self.noise_spread(problem)
         inliers = best_set(
             magnitudes, spread, problem.trivial_deviation, problem.degrees_of_freedom
         )
         evidence = float(inliers.evidence)
         width = _FIRST_WIDTH * float(inliers.deviation) if before is None else _DECAY * before.width
-        ratio = magnitudes / (spread * max(width, float(xp.finfo(spread.dtype).smallest_normal)))
+        used = xp.ones_like(magnitudes) if before is None else before.weights
+        leverage = mean_leverage(used, problem.degrees_of_freedom)
+        left_out = leave_one_out_residuals(magnitudes, used, leverage)
+        ratio = left_out / (spread * max(width, float(xp.finfo(spread.dtype).smallest_normal)))
         soft = (xp.min(spread) / spread) ** 2 / (1 + xp.clip(ratio, max=1e6) ** 2)
         best = Best(point, evidence, iteration)
         if before is not None and not evidence > before.best.evidence:
@@ -182,7 +196,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
             U=point.scaled_left,
             V=point.right,
             residual=residual,
-            median=lower_median(magnitudes),
+            median=lower_median(xp.abs(residual)),
             weights=xp.where(ratio <= _BEYOND_WIDTH, soft, xp.zeros_like(soft)),
             moved=moved,
             point=point,

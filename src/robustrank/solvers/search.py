@@ -13,11 +13,11 @@ import numpy as np
 from robustrank.backend import full_precision, namespace, to_numpy
 from robustrank.certificate import (
     is_exact_fit,
-    rank_may_be_too_high,
+    rank_above_noise,
     rank_may_be_too_low,
     required_fits,
 )
-from robustrank.linalg import Factors, point_of, sample_quantile
+from robustrank.linalg import Factors
 from robustrank.metrics import normalized_error
 from robustrank.problem import Problem
 from robustrank.result import Alternative, Recovery, Status, StopReason
@@ -26,12 +26,11 @@ from robustrank.solvers.base import Solver
 from robustrank.solvers.candidates import FAULTS, MESSAGES
 from robustrank.solvers.challengers import challenged
 from robustrank.solvers.driver import drive
-from robustrank.solvers.evidence_fit import EvidenceFit, EvidenceFitState
+from robustrank.solvers.final_fit import FinalFit, Fitted, Stopped, rows_differ
 from robustrank.solvers.monitor import Callback, Monitor, Outcome
 from robustrank.solvers.portfolio import Portfolio
 from robustrank.solvers.rank_estimate import RankEstimator
 
-_SIMILAR = 1.5
 # No other candidate would find more.
 _DECIDED = {Status.RECOVERED, Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
 _LOW_NOISE = 0.02
@@ -40,7 +39,6 @@ _LOW_NOISE = 0.02
 _DIFFERENT, _COMPARABLE_ERROR = 5.0, 3.0
 # The share of the time limit that iterations may use; the rest is for the certificate.
 _ITERATING = 0.9
-_STOPPED_EARLY = {StopReason.TIME_LIMIT, StopReason.CALLBACK, StopReason.INTERRUPTED}
 
 Results = list[list[Recovery]]  # for each problem, the results of the candidates so far
 
@@ -150,8 +148,11 @@ class _Search:
         portfolio = isinstance(self.chosen, Portfolio)
         if not (first and portfolio and _needs_larger_rows(problem, recovery)):
             return recovery
-        (larger,) = self._drive(candidate, [problem.of_rows(_larger_rows(problem))])
-        if larger.reason in _STOPPED_EARLY:
+        part = problem.of_rows(_larger_rows(problem))
+        if not part.with_unit_rows.scale > 0:  # most of them read zero
+            return recovery
+        (larger,) = self._drive(candidate, [part])
+        if larger.reason.is_early:
             return replace(recovery, status=larger.reason.status)
         other = self._recovery(problem, candidate, outcome, larger)
         return max(recovery, other, key=_standing)
@@ -160,11 +161,58 @@ class _Search:
         self, problem: Problem, candidate: Solver[Any], outcome: Outcome, started_at: Outcome
     ) -> Recovery:
         """The result after the final fit from where a run ended, challenged if it is certified."""
-        solver, fitted = self._with_best_inliers(problem, candidate, outcome, started_at)
-        recovery = assemble(problem, solver, fitted, self._check_time)
-        if recovery.certified and isinstance(self.chosen, Portfolio):
-            return self._challenged(problem, recovery)
+        portfolio = isinstance(self.chosen, Portfolio)
+        if not (portfolio and candidate.unit_rows and _can_improve(problem, outcome)):
+            recovery = assemble(problem, candidate, outcome, self._check_time)
+        else:
+            recovery = self._fitted(problem, candidate, outcome, started_at)
+        return self._challenged(problem, recovery) if portfolio and recovery.certified else recovery
+
+    def _fitted(
+        self, problem: Problem, candidate: Solver[Any], outcome: Outcome, started_at: Outcome
+    ) -> Recovery:
+        """The result of the final fit, of the given rank or a lower one."""
+        try:
+            fitted = self._final_fit.best(problem, candidate, started_at)
+            if fitted is None:
+                return assemble(problem, candidate, outcome, self._check_time)
+        except Stopped as stopped:
+            return assemble(problem, stopped.solver, stopped.outcome, self._check_time)
+        recovery = self._assembled(problem, fitted, outcome)
+        try:
+            return self._with_lower_rank(problem, fitted, recovery, outcome)
+        except Stopped as stopped:
+            return replace(recovery, status=stopped.outcome.reason.status)
+
+    def _assembled(self, problem: Problem, fitted: Fitted, before: Outcome) -> Recovery:
+        """The result of a final fit, as the continuation of the run before it."""
+        iterations = before.iterations + fitted.outcome.iterations
+        joined = replace(fitted.outcome, history=before.history, iterations=iterations)
+        return assemble(problem, fitted.solver, joined, self._check_time)
+
+    def _with_lower_rank(
+        self, problem: Problem, fitted: Fitted, recovery: Recovery, before: Outcome
+    ) -> Recovery:
+        """The result, or one of lower rank if that is certified and has more evidence."""
+        if recovery.status in _DECIDED or _was_stopped(recovery):
+            return recovery
+        settled = recovery.status is Status.SETTLED
+        ranks = {rank_above_noise(problem, recovery), recovery.rank - 1 if settled else 0}
+        for rank in sorted(ranks & set(range(1, recovery.rank))):
+            lower_problem = problem.of_rank(rank)
+            lower_fit = self._final_fit.of_rank(lower_problem, fitted)
+            if lower_fit is None:
+                continue
+            lower = self._assembled(lower_problem, lower_fit, before)
+            lower = _downgraded_if_rank_too_low(problem, lower)
+            more = lower.certificate.evidence > recovery.certificate.evidence
+            if _was_stopped(lower) or (lower.certified and (more or not settled)):
+                return lower
         return recovery
+
+    @property
+    def _final_fit(self) -> FinalFit:
+        return FinalFit(lambda solver, problem: self._drive(solver, [problem])[0])
 
     def _challenged(self, problem: Problem, recovery: Recovery) -> Recovery:
         """The result after the search for a second answer; not certified if that was stopped."""
@@ -174,7 +222,7 @@ class _Search:
             """The factors that the first candidate finds for a part of the measurements."""
             candidate = next(iter(self.chosen.candidates(part)))
             (outcome,) = self._drive(candidate, [part])
-            if outcome.reason in _STOPPED_EARLY:
+            if outcome.reason.is_early:
                 stopped.append(outcome.reason)
                 return None
             root = math.sqrt(part.with_unit_rows.units.matrix)
@@ -182,34 +230,6 @@ class _Search:
 
         recovery = challenged(problem, recovery, solve_part)
         return replace(recovery, status=stopped[0].status) if stopped else recovery
-
-    def _with_best_inliers(
-        self, problem: Problem, solver: Solver[Any], outcome: Outcome, started_at: Outcome
-    ) -> tuple[Solver[Any], Outcome]:
-        """The outcome after the final fit, unless the outcome is exact or the run was stopped."""
-        if not (
-            isinstance(self.chosen, Portfolio)
-            and solver.unit_rows
-            and _can_improve(problem, outcome)
-        ):
-            return solver, outcome
-        initial = point_of(started_at.state.U, started_at.state.V)
-        best: tuple[Solver[Any], Outcome] = solver, outcome
-        most = -math.inf
-        for equal_noise in (False, True) if _rows_differ(problem) else (False,):
-            fit = EvidenceFit(initial, equal_noise=equal_noise, name=solver.name)
-            (fitted,) = self._drive(fit, [problem])
-            if fitted.reason in _STOPPED_EARLY:
-                return fit, fitted
-            if isinstance(fitted.state, EvidenceFitState) and fitted.state.evidence > most:
-                most = fitted.state.evidence
-                joined = replace(
-                    fitted,
-                    history=outcome.history,
-                    iterations=outcome.iterations + fitted.iterations,
-                )
-                best = fit, joined
-        return best
 
     def _try_lower_rank(
         self,
@@ -245,7 +265,7 @@ class _Search:
         lower: dict[int, int] = {}
         outcomes = self._drive(estimator.messages, [problems[number] for number in numbers])
         for number, outcome in zip(numbers, outcomes, strict=True):
-            if outcome.reason in _STOPPED_EARLY:
+            if outcome.reason.is_early:
                 best = _best(attempts[number])
                 attempts[number].append(replace(best, status=outcome.reason.status))
                 continue
@@ -292,20 +312,13 @@ def _can_improve(problem: Problem, outcome: Outcome) -> bool:
 def _needs_larger_rows(problem: Problem, recovery: Recovery) -> bool:
     """Whether the measurements by small A_i may be mostly noise, which hides the others."""
     finished = recovery.certified or recovery.status in _DECIDED or _was_stopped(recovery)
-    return not finished and _rows_differ(problem)
+    return not finished and rows_differ(problem)
 
 
 def _larger_rows(problem: Problem) -> Any:
     """The numbers of the half of the measurements that have the larger A_i."""
     factors = to_numpy(problem.row_factors)
     return np.sort(np.argsort(factors, kind="stable")[: -(-len(factors) // 2)])
-
-
-def _rows_differ(problem: Problem) -> bool:
-    """Whether the A_i differ in size by so much that noise of equal size must be weighted."""
-    factors = problem.row_factors
-    low, high = (float(sample_quantile(factors, p)) for p in (0.1, 0.9))
-    return high > _SIMILAR * low
 
 
 def _is_over(tried: list[Recovery]) -> bool:
@@ -331,7 +344,7 @@ def _is_wanted(candidate: Solver[Any], tried: list[Recovery]) -> bool:
 
 
 def _was_stopped(recovery: Recovery) -> bool:
-    return recovery.status in {reason.status for reason in _STOPPED_EARLY}
+    return any(recovery.status is reason.status for reason in StopReason if reason.is_early)
 
 
 def _is_interrupted(attempts: Results) -> bool:
@@ -341,7 +354,7 @@ def _is_interrupted(attempts: Results) -> bool:
 def _only_lower_rank_helps(problem: Problem, recovery: Recovery) -> bool:
     """Whether the rank may be too high, and other candidates would have the same difficulty."""
     if recovery.status is Status.SETTLED:
-        return rank_may_be_too_high(problem, recovery)
+        return recovery.rank == problem.rank > max(rank_above_noise(problem, recovery), 1)
     return recovery.status is Status.UNDERDETERMINED
 
 

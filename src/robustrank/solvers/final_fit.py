@@ -1,0 +1,127 @@
+"""From where a candidate ended to the fit that explains the measurements best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from robustrank.backend import to_numpy
+from robustrank.certificate import noise_statistics
+from robustrank.linalg import Point, point_of, sample_quantile
+from robustrank.problem import Problem
+from robustrank.solvers.base import Solver
+from robustrank.solvers.evidence_fit import EvidenceFit, EvidenceFitState
+from robustrank.solvers.group_fit import Fault, GroupFit, GroupFitState
+from robustrank.solvers.monitor import Outcome
+
+_SIMILAR = 1.5
+# Residuals with a smaller kurtosis or a larger skewness may belong to two groups of sensors that
+# differ by an offset; residuals that are larger where the prediction is, by a gain. If they are
+# noise, only time is lost.
+_KURTOSIS, _SKEWNESS, _GROWTH = 2.5, 1.5, 2.5
+# Two groups explain the measurements better if their evidence is larger by this much for each.
+_CLEARLY_MORE = 0.1
+
+Drive = Callable[[Solver[Any], Problem], Outcome]
+
+
+class Fitted(NamedTuple):
+    """A final fit: the solver and its outcome."""
+
+    solver: EvidenceFit
+    outcome: Outcome
+    state: EvidenceFitState
+
+    @property
+    def evidence(self) -> float:
+        """The evidence of the fit."""
+        return self.state.evidence
+
+
+class Stopped(Exception):  # noqa: N818  # not an error
+    """The user or the time limit stopped a fit."""
+
+    def __init__(self, solver: Solver[Any], outcome: Outcome) -> None:
+        super().__init__(outcome.reason.value)
+        self.solver, self.outcome = solver, outcome
+
+
+@dataclass(frozen=True)
+class FinalFit:
+    """Tries several explanations and keeps the one with the most evidence.
+
+    Noise may be proportional to the norm of each A_i or of equal size for all, and a part of the
+    sensors may share an offset or a gain. ``drive`` runs a solver on a problem. The methods return
+    None if no fit has a majority of inliers, and raise ``Stopped``.
+    """
+
+    drive: Drive
+
+    def best(self, problem: Problem, candidate: Solver[Any], start: Outcome) -> Fitted | None:
+        """The fit with the most evidence from where a run of a candidate ended."""
+        initial = point_of(start.state.U, start.state.V)
+        fits = [
+            EvidenceFit(initial, equal_noise=equal_noise, name=candidate.name)
+            for equal_noise in ((False, True) if rows_differ(problem) else (False,))
+        ]
+        return self._best(problem, fits)
+
+    def of_rank(self, problem: Problem, fitted: Fitted) -> Fitted | None:
+        """The fit of a problem of lower rank, from the best approximation of a fit."""
+        point, kept = fitted.state.point, (..., slice(problem.rank))
+        truncated = Point(point.left[kept], point.values[kept], point.right[kept])
+        return self._best(problem, [replace(fitted.solver, initial=truncated)])
+
+    def _best(self, problem: Problem, fits: list[EvidenceFit]) -> Fitted | None:
+        """The one with the most evidence of several fits, with or without sensors with a fault."""
+        found = [fitted for fit in fits if (fitted := self._fitted(problem, fit))]
+        if not found:
+            return None
+        best = max(found, key=lambda it: it.evidence)
+        for fault in _possible_faults(problem, best):
+            best = self._without_faults(problem, best, fault) or best
+        return best
+
+    def _fitted(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
+        outcome = self._run(fit, problem)
+        state = outcome.state
+        if not (isinstance(state, EvidenceFitState) and math.isfinite(state.evidence)):
+            return None
+        return Fitted(fit, outcome, state)
+
+    def _without_faults(self, problem: Problem, best: Fitted, fault: Fault) -> Fitted | None:
+        """The fit without the sensors that share a fault, if that explains clearly more."""
+        fit, margin = best.solver, _CLEARLY_MORE * problem.operator.measurements
+        state = self._run(GroupFit(best.state.point, fault, name=fit.name), problem).state
+        if not (isinstance(state, GroupFitState) and state.best.evidence > best.evidence + margin):
+            return None
+        return self._fitted(
+            problem, replace(fit, initial=state.best.point, excluded=state.best.smaller)
+        )
+
+    def _run(self, solver: Solver[Any], problem: Problem) -> Outcome:
+        outcome = self.drive(solver, problem)
+        if outcome.reason.is_early:
+            raise Stopped(solver, outcome)
+        return outcome
+
+
+def rows_differ(problem: Problem) -> bool:
+    """Whether the A_i differ in size by so much that noise of equal size must be weighted."""
+    factors = problem.row_factors
+    low, high = (float(sample_quantile(factors, p)) for p in (0.1, 0.9))
+    return high > _SIMILAR * low
+
+
+def _possible_faults(problem: Problem, best: Fitted) -> Iterator[Fault]:
+    """What may distinguish two groups of sensors that a fit compromises between."""
+    unit, state = problem.with_unit_rows.normalized(), best.state
+    residual, inlier = to_numpy(state.residual), to_numpy(state.weights) > 0
+    spread = to_numpy(best.solver.noise_spread(unit))
+    statistics = noise_statistics(residual / spread, to_numpy(unit.y) - residual, inlier)
+    if statistics.kurtosis < _KURTOSIS or abs(statistics.skewness) > _SKEWNESS:
+        yield Fault.OFFSET
+    if statistics.growth > _GROWTH:
+        yield Fault.GAIN
