@@ -13,8 +13,9 @@ from robustrank.linalg import TangentMap, damped_least_squares
 # Leaving out more than a third of the redundancy would change what is tested.
 _LARGEST_SHARE = 1 / 3
 _SMALLEST_FOLDS = 5
-# So many predictions determine their median to about ten percent.
-_ENOUGH = 150
+# So many predictions determine their median to about ten percent, and a share of one half to three
+# standard deviations of 1.5/√n.
+_ENOUGH, _HALF = 150, 1.5
 _ACCURACY = 1e-3
 
 
@@ -36,7 +37,8 @@ def predict_held_out(
     """Leave out groups of repetitions in turn, fit again without them, and predict them.
 
     The fits are linearized at the result. Measurements that the result rejects are left out with
-    the others, and so are predicted too. Not all are left out if there are many.
+    the others, and so are predicted too. Not all are left out if there are many and the majority
+    is clear.
     """
     xp = namespace(residual)
     rng = np.random.default_rng(0)
@@ -46,6 +48,8 @@ def predict_held_out(
     redundancy = max(fitted - degrees_of_freedom, 1)
     share = min(1 / _SMALLEST_FOLDS, _LARGEST_SHARE * redundancy / max(fitted, 1))
     folds = max(int(np.ceil(1 / share)), _SMALLEST_FOLDS)
+    majority = max(fitted / len(groups) - 0.5, 1e-3)
+    enough = max(_ENOUGH, (_HALF / majority) ** 2)
     rows, errors = [], []
     seen = 0
     for fold in range(folds):
@@ -63,6 +67,6 @@ def predict_held_out(
         rows.append(chosen)
         errors.append(to_numpy(residual - tangent.apply(W))[chosen])
         seen += len(chosen)
-        if seen >= _ENOUGH:
+        if seen >= enough:
             break
     return HeldOut(np.concatenate(rows), np.concatenate(errors))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from robustrank.backend import to_numpy
-from robustrank.certificate import noise_statistics
+from robustrank.certificate import exact_tolerance, noise_statistics
 from robustrank.linalg import Point, point_of, sample_quantile
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver
@@ -33,11 +33,7 @@ class Fitted(NamedTuple):
     solver: EvidenceFit
     outcome: Outcome
     state: EvidenceFitState
-
-    @property
-    def evidence(self) -> float:
-        """The evidence of the fit."""
-        return self.state.evidence
+    evidence: float  # with what explains the sensors that share a fault, if it does
 
 
 class Stopped(Exception):  # noqa: N818  # not an error
@@ -89,7 +85,7 @@ class FinalFit:
         state = outcome.state
         if not (isinstance(state, EvidenceFitState) and math.isfinite(state.evidence)):
             return None
-        return Fitted(fit, outcome, state)
+        return Fitted(fit, outcome, state, state.evidence)
 
     def _without_faults(self, problem: Problem, best: Fitted, fault: Fault) -> Fitted | None:
         """The fit without the sensors that share a fault, if that explains clearly more."""
@@ -97,9 +93,9 @@ class FinalFit:
         state = self._run(GroupFit(best.state.point, fault, name=fit.name), problem).state
         if not (isinstance(state, GroupFitState) and state.best.evidence > best.evidence + margin):
             return None
-        return self._fitted(
-            problem, replace(fit, initial=state.best.point, excluded=state.best.smaller)
-        )
+        groups = state.best
+        without = self._fitted(problem, replace(fit, initial=groups.point, excluded=groups.smaller))
+        return without and without._replace(evidence=groups.evidence)
 
     def _run(self, solver: Solver[Any], problem: Problem) -> Outcome:
         outcome = self.drive(solver, problem)
@@ -118,6 +114,8 @@ def rows_differ(problem: Problem) -> bool:
 def _possible_faults(problem: Problem, best: Fitted) -> Iterator[Fault]:
     """What may distinguish two groups of sensors that a fit compromises between."""
     unit, state = problem.with_unit_rows.normalized(), best.state
+    if state.level <= exact_tolerance(unit):  # the residuals are rounding
+        return
     residual, inlier = to_numpy(state.residual), to_numpy(state.weights) > 0
     spread = to_numpy(best.solver.noise_spread(unit))
     statistics = noise_statistics(residual / spread, to_numpy(unit.y) - residual, inlier)

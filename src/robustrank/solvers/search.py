@@ -34,6 +34,8 @@ from robustrank.solvers.rank_estimate import RankEstimator
 # No other candidate would find more.
 _DECIDED = {Status.RECOVERED, Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
 _LOW_NOISE = 0.02
+# A surplus column explains noise only; one that is needed reduces the noise by more than this.
+_MORE_NOISE, _NO_NOISE = 3.0, 1e-12
 # Two results contradict each other if they differ by this many times their expected errors, unless
 # the errors of their predictions differ by this factor.
 _DIFFERENT, _COMPARABLE_ERROR = 5.0, 3.0
@@ -193,7 +195,10 @@ class _Search:
     def _with_lower_rank(
         self, problem: Problem, fitted: Fitted, recovery: Recovery, before: Outcome
     ) -> Recovery:
-        """The result, or one of lower rank if that is certified and has more evidence."""
+        """The result, or one of lower rank if that has more evidence and not much more noise.
+
+        If only the lower rank is certified, it needs no more evidence.
+        """
         if recovery.status in _DECIDED or _was_stopped(recovery):
             return recovery
         settled = recovery.status is Status.SETTLED
@@ -205,8 +210,9 @@ class _Search:
                 continue
             lower = self._assembled(lower_problem, lower_fit, before)
             lower = _downgraded_if_rank_too_low(problem, lower)
-            more = lower.certificate.evidence > recovery.certificate.evidence
-            if _was_stopped(lower) or (lower.certified and (more or not settled)):
+            noise = lower.certificate.noise / max(recovery.certificate.noise, _NO_NOISE)
+            better = lower_fit.evidence > fitted.evidence if settled else lower.certified
+            if _was_stopped(lower) or (better and noise < _MORE_NOISE):
                 return lower
         return recovery
 
