@@ -105,3 +105,13 @@ def test_an_offset_of_all_true_values_is_learned() -> None:
 def test_no_offset_is_learned_for_predictions_that_lack_none() -> None:
     y, predicted, _ = mixed(np.random.default_rng(3), 0.2)
     assert float(initial(y + 3).updated(predicted).offset) == 0
+
+
+def test_equal_measurements_have_a_positive_spread() -> None:
+    """Rounding was taken for the size of the measurements, and the next step was not finite."""
+    y = np.where(np.arange(100) < 70, 3.0 * (1 + 1e-16 * np.arange(100)), -2.0)
+    mixture = Mixture.initial(y, 3.0, centered=True)
+    for _ in range(10):
+        mixture = mixture.updated(np.zeros(100))
+    assert np.isfinite(float(mixture.error))
+    assert float(mixture.error) > 1e-12

@@ -16,6 +16,7 @@ from robustrank.solvers.message_passing.relations import Relations
 from robustrank.theory import half_normal_quantile
 
 _OUTLIERS, _FLIPPED, _FAULTY = 0.25, 0.05, 0.03  # prior shares; the last of each learned relation
+_LEAST_SPREAD = 1e-4  # of centered measurements, relative to their offset
 _LEAST_INLIERS = 0.5  # with fewer, outliers would be taken for inliers
 
 
@@ -62,7 +63,8 @@ class Mixture:
         offset = xp.zeros_like(typical)
         if centered:
             offset, spread = shortest_half(y)
-            typical = xp.where(spread > 0, spread / half_normal_quantile(0.5), typical)
+            # If most measurements are equal, the difference is rounding.
+            typical = xp.maximum(spread / half_normal_quantile(0.5), _LEAST_SPREAD * typical)
         one = xp.ones_like(typical)[..., None]
         y = within_axis(y, typical)
         relations = Relations.initial(typical, learned=faults)
