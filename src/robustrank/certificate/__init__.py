@@ -10,12 +10,13 @@ from robustrank.certificate.conclusion import Fit, certify, conclude
 from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
 from robustrank.certificate.determination import all_are_cross_checked, undetermined_part
 from robustrank.certificate.evidence import best_set, log_choices
-from robustrank.certificate.noise import noise_statistics
+from robustrank.certificate.noise import NoiseStatistics, noise_statistics
 from robustrank.certificate.parts import name_parts
 from robustrank.certificate.rank_check import rank_above_noise, rank_may_be_too_low
 
 __all__ = [
     "Fit",
+    "NoiseStatistics",
     "all_are_cross_checked",
     "best_set",
     "certify",

@@ -43,8 +43,9 @@ _MINORITY = "most of the measurements that inform a part of the matrix do not su
 _BY_CHANCE = "outliers could have determined a part of the matrix by chance"
 # The evidence that certifies a noisy result. It grows with the degrees of freedom, because near the
 # information limit a wrong matrix that rejects the measurements it does not fit has small residuals
-# too.
-_EVIDENCE, _EVIDENCE_PER_DEGREE = 20.0, 3.0
+# too. With many degrees of freedom, the best wrong matrix varies less: by about their square root.
+_EVIDENCE, _PER_DEGREE = 20.0, 3.0
+_PER_DEGREE_OF_MANY, _PER_ROOT = 2.0, 13.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,9 +222,14 @@ def _count(fit: Fit, labels: Labels) -> Certificate:
         noise=noise.level * typical,
         sigma=deviation,
         evidence=noise.evidence,
-        required_evidence=_EVIDENCE + _EVIDENCE_PER_DEGREE * freedom,
+        required_evidence=_required_evidence(freedom),
         prediction_error=noise.prediction_error,
     )
+
+
+def _required_evidence(freedom: int) -> float:
+    many = _PER_DEGREE_OF_MANY * freedom + _PER_ROOT * math.sqrt(freedom)
+    return _EVIDENCE + min(_PER_DEGREE * freedom, many)
 
 
 def _deviation(fit: Fit, inliers: Array, freedom: int) -> float:

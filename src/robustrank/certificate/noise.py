@@ -55,6 +55,7 @@ _LARGEST_STATISTIC = 3.5
 # has a kurtosis below 6; noise whose size varies by a factor of three, below 15.
 _LARGEST_KURTOSIS = 15.0
 _MOST_NEAR = 0.05
+_CONSPICUOUS, _USUAL_KURTOSIS = 1.5, (2.55, 5.0)
 
 
 class NoiseStatistics(NamedTuple):
@@ -75,6 +76,13 @@ class NoiseStatistics(NamedTuple):
             max(abs(self.skewness), abs(self.slant), self.growth) <= _LARGEST_STATISTIC
             and self.kurtosis <= _LARGEST_KURTOSIS
             and self.near <= _MOST_NEAR
+        )
+
+    def are_inconspicuous(self) -> bool:
+        """Whether there is no sign of anything but noise, not even a weak one."""
+        return (
+            max(abs(self.skewness), abs(self.slant), self.growth) <= _CONSPICUOUS
+            and _USUAL_KURTOSIS[0] <= self.kurtosis <= _USUAL_KURTOSIS[1]
         )
 
 

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from robustrank.backend import to_numpy
+import numpy as np
+
+from robustrank.backend import like, namespace, to_numpy
 from robustrank.certificate import exact_tolerance, noise_statistics
 from robustrank.linalg import Point, point_of, sample_quantile
 from robustrank.problem import Problem
@@ -34,6 +36,18 @@ class Fitted(NamedTuple):
     outcome: Outcome
     state: EvidenceFitState
     evidence: float  # with what explains the sensors that share a fault, if it does
+
+    def loss_by_truncation(self) -> float:
+        """How much the last column matters: the median of what it adds to an inlier, over σ."""
+        state = self.state
+        point, inlier = state.point, to_numpy(state.weights) > 0
+        xp = namespace(point.left)
+        last = xp.arange(point.values.shape[-1], device=like(point.values)["device"])
+        column = xp.where(last == last[-1], point.values, xp.zeros_like(point.values))
+        along = xp.concat([point.left * column, xp.zeros_like(point.right)], axis=-2)
+        added = np.abs(to_numpy(state.tangent.apply(along)))[inlier]
+        deviation = float(np.sqrt(np.mean(to_numpy(state.residual)[inlier] ** 2)))
+        return float(np.median(added)) / deviation if deviation > 0 else math.inf
 
 
 class Stopped(Exception):  # noqa: N818  # not an error

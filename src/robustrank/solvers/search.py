@@ -12,6 +12,7 @@ import numpy as np
 
 from robustrank.backend import full_precision, namespace, to_numpy
 from robustrank.certificate import (
+    NoiseStatistics,
     is_exact_fit,
     rank_above_noise,
     rank_may_be_too_low,
@@ -33,7 +34,7 @@ from robustrank.solvers.rank_estimate import RankEstimator
 
 # No other candidate would find more.
 _DECIDED = {Status.RECOVERED, Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
-_LOW_NOISE = 0.02
+_LOW_NOISE, _AMPLE = 0.02, 1.25
 # A surplus column explains noise only; one that is needed reduces the noise by more than this.
 _MORE_NOISE, _NO_NOISE = 3.0, 1e-12
 # Two results contradict each other if they differ by this many times their expected errors, unless
@@ -202,7 +203,9 @@ class _Search:
         if recovery.status in _DECIDED or _was_stopped(recovery):
             return recovery
         settled = recovery.status is Status.SETTLED
-        ranks = {rank_above_noise(problem, recovery), recovery.rank - 1 if settled else 0}
+        ranks = {rank_above_noise(problem, recovery)}
+        if settled and fitted.loss_by_truncation() < _MORE_NOISE:
+            ranks.add(recovery.rank - 1)
         for rank in sorted(ranks & set(range(1, recovery.rank))):
             lower_problem = problem.of_rank(rank)
             lower_fit = self._final_fit.of_rank(lower_problem, fitted)
@@ -340,13 +343,26 @@ def _is_wanted(candidate: Solver[Any], tried: list[Recovery]) -> bool:
     """Whether a candidate could find a better result than those so far.
 
     Noise may hide a better explanation: faults that many sensors share or, at a higher level of
-    noise, other outliers. These are looked for before a result with noise is used.
+    noise, other outliers. These are looked for before a result with noise is used, unless it is
+    beyond doubt.
     """
     settled = [attempt for attempt in tried if attempt.status is Status.SETTLED]
-    if not settled or candidate.name == FAULTS.name:
+    if not settled:
         return True
+    if any(map(_is_beyond_doubt, settled)):
+        return False
     noise = min(attempt.certificate.noise for attempt in settled)
-    return candidate.name == MESSAGES.name and noise > _LOW_NOISE
+    return candidate.name == FAULTS.name or (candidate.name == MESSAGES.name and noise > _LOW_NOISE)
+
+
+def _is_beyond_doubt(recovery: Recovery) -> bool:
+    """Whether a settled result has little noise, ample evidence and no trace of outliers."""
+    certificate = recovery.certificate
+    return (
+        certificate.noise <= _LOW_NOISE
+        and certificate.evidence >= _AMPLE * certificate.required_evidence
+        and NoiseStatistics(*certificate.noise_statistics).are_inconspicuous()
+    )
 
 
 def _was_stopped(recovery: Recovery) -> bool:
