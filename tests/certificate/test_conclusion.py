@@ -193,3 +193,15 @@ def test_a_diverged_run_is_reported_without_warnings() -> None:
     result = rr.recover(planted.A, planted.y, 2, solver=rr.MedianTGD(step_size=50.0))
     assert result.status is rr.Status.DIVERGED
     assert not result.certificate.is_exact
+
+
+@pytest.mark.parametrize(
+    ("shape", "rank", "expected"),
+    [((18, 12), 1, 20 + 3 * 29), ((60, 40), 8, 20 + 2 * 736 + 13 * math.sqrt(736))],
+)
+def test_required_evidence_grows_more_slowly_with_many_degrees_of_freedom(
+    shape: tuple[int, int], rank: int, expected: float
+) -> None:
+    planted = plant(*shape, rank, 800, rng=0)
+    result = rr.recover(planted.A, planted.y, rank, solver=rr.GaussNewton(max_iterations=1))
+    assert result.certificate.required_evidence == pytest.approx(expected)

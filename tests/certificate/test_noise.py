@@ -177,6 +177,22 @@ def test_each_statistic_can_object(changes: dict[str, float], looks: bool) -> No
     assert LIKE_NOISE._replace(**changes).look_like_noise() is looks
 
 
+@pytest.mark.parametrize(
+    ("changes", "plain"),
+    [
+        ({}, True),
+        ({"skewness": 1.6}, False),
+        ({"slant": -1.6}, False),
+        ({"growth": 1.6}, False),
+        ({"growth": -3.0}, True),
+        ({"kurtosis": 2.4}, False),  # two groups
+        ({"kurtosis": 5.5}, False),  # outliers
+    ],
+)
+def test_weak_signs_are_conspicuous(changes: dict[str, float], plain: bool) -> None:
+    assert LIKE_NOISE._replace(**changes).are_inconspicuous() is plain
+
+
 def test_without_inliers_there_is_nothing_to_say() -> None:
     none = noise_statistics(np.ones(9), np.ones(9), np.zeros(9, bool))
     assert none == (0.0,) * 5

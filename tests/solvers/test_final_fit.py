@@ -13,7 +13,8 @@ from robustrank.metrics import normalized_error
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
 from robustrank.simulate import Planted, plant
-from robustrank.solvers.final_fit import rows_differ
+from robustrank.solvers.driver import drive
+from robustrank.solvers.final_fit import FinalFit, rows_differ
 
 Array = np.ndarray[Any, Any]
 
@@ -111,3 +112,20 @@ def test_rows_differ_by_more_than_a_half(small: Planted) -> None:
         sizes = np.where(np.arange(len(small.y)) % 2, 1.0, factor)
         A = sizes[:, None, None] * small.A
         assert rows_differ(Problem(as_operator(A), sizes * small.y, 2)) is expected
+
+
+def test_what_a_column_adds_is_compared_with_the_noise() -> None:
+    """A second column of a hundredth of the first, and noise of a thousandth."""
+    for second, expected in ((0.01, 6.7), (0.0, 0.2)):
+        planted = plant(20, 16, 2, 800, spectrum=(1.0, max(second, 1e-9)), rng=1)
+        deviation = np.std(planted.y)
+        y = planted.y + 1e-3 * deviation * np.random.default_rng(0).standard_normal(800)
+        problem = Problem(as_operator(planted.A), y, 2)
+        start = rr.GaussNewton(settling=rr.Settling(start_after=0))
+
+        def drive_one(solver: Any, one: Problem) -> Any:
+            return drive([one.with_unit_rows], solver, np.random.default_rng(0))[0]
+
+        fitted = FinalFit(drive_one).best(problem, start, drive_one(start, problem))
+        assert fitted is not None
+        assert fitted.loss_by_truncation() == pytest.approx(expected, rel=0.5)

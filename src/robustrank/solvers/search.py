@@ -19,11 +19,11 @@ from robustrank.certificate import (
     required_fits,
 )
 from robustrank.linalg import Factors
-from robustrank.metrics import normalized_error
 from robustrank.problem import Problem
-from robustrank.result import Alternative, Recovery, Status, StopReason
+from robustrank.result import Recovery, Status, StopReason
 from robustrank.solvers.assembly import OutOfTime, assemble, summarize
 from robustrank.solvers.base import Solver
+from robustrank.solvers.best_attempt import best_attempt, standing, was_stopped
 from robustrank.solvers.candidates import FAULTS, MESSAGES
 from robustrank.solvers.challengers import challenged
 from robustrank.solvers.driver import drive
@@ -37,9 +37,6 @@ _DECIDED = {Status.RECOVERED, Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
 _LOW_NOISE, _AMPLE = 0.02, 1.25
 # A surplus column explains noise only; one that is needed reduces the noise by more than this.
 _MORE_NOISE, _NO_NOISE = 3.0, 1e-12
-# Two results contradict each other if they differ by this many times their expected errors, unless
-# the errors of their predictions differ by this factor.
-_DIFFERENT, _COMPARABLE_ERROR = 5.0, 3.0
 # The share of the time limit that iterations may use; the rest is for the certificate.
 _ITERATING = 0.9
 
@@ -158,7 +155,7 @@ class _Search:
         if larger.reason.is_early:
             return replace(recovery, status=larger.reason.status)
         other = self._recovery(problem, candidate, outcome, larger)
-        return max(recovery, other, key=_standing)
+        return max(recovery, other, key=standing)
 
     def _recovery(
         self, problem: Problem, candidate: Solver[Any], outcome: Outcome, started_at: Outcome
@@ -200,7 +197,7 @@ class _Search:
 
         If only the lower rank is certified, it needs no more evidence.
         """
-        if recovery.status in _DECIDED or _was_stopped(recovery):
+        if recovery.status in _DECIDED or was_stopped(recovery):
             return recovery
         settled = recovery.status is Status.SETTLED
         ranks = {rank_above_noise(problem, recovery)}
@@ -215,7 +212,7 @@ class _Search:
             lower = _downgraded_if_rank_too_low(problem, lower)
             noise = lower.certificate.noise / max(recovery.certificate.noise, _NO_NOISE)
             better = lower_fit.evidence > fitted.evidence if settled else lower.certified
-            if _was_stopped(lower) or (better and noise < _MORE_NOISE):
+            if was_stopped(lower) or (better and noise < _MORE_NOISE):
                 return lower
         return recovery
 
@@ -275,7 +272,7 @@ class _Search:
         outcomes = self._drive(estimator.messages, [problems[number] for number in numbers])
         for number, outcome in zip(numbers, outcomes, strict=True):
             if outcome.reason.is_early:
-                best = _best(attempts[number])
+                best = best_attempt(attempts[number])
                 attempts[number].append(replace(best, status=outcome.reason.status))
                 continue
             rank = estimator.rank(problems[number].with_unit_rows, outcome)
@@ -303,7 +300,7 @@ class _Search:
 
 def _result(tried: list[Recovery]) -> Recovery:
     """The best of several attempts, with a summary of all."""
-    return replace(_best(tried), attempts=tuple(map(summarize, tried)))
+    return replace(best_attempt(tried), attempts=tuple(map(summarize, tried)))
 
 
 def _can_improve(problem: Problem, outcome: Outcome) -> bool:
@@ -320,7 +317,7 @@ def _can_improve(problem: Problem, outcome: Outcome) -> bool:
 
 def _needs_larger_rows(problem: Problem, recovery: Recovery) -> bool:
     """Whether the measurements by small A_i may be mostly noise, which hides the others."""
-    finished = recovery.certified or recovery.status in _DECIDED or _was_stopped(recovery)
+    finished = recovery.certified or recovery.status in _DECIDED or was_stopped(recovery)
     return not finished and rows_differ(problem)
 
 
@@ -332,7 +329,7 @@ def _larger_rows(problem: Problem) -> Any:
 
 def _is_over(tried: list[Recovery]) -> bool:
     """Whether no other candidate is needed: a result is certified, or the run was stopped."""
-    if _was_stopped(tried[-1]) or any(attempt.status in _DECIDED for attempt in tried):
+    if was_stopped(tried[-1]) or any(attempt.status in _DECIDED for attempt in tried):
         return True
     settled = any(attempt.status is Status.SETTLED for attempt in tried)
     done = {attempt.solver for attempt in tried}
@@ -365,10 +362,6 @@ def _is_beyond_doubt(recovery: Recovery) -> bool:
     )
 
 
-def _was_stopped(recovery: Recovery) -> bool:
-    return any(recovery.status is reason.status for reason in StopReason if reason.is_early)
-
-
 def _is_interrupted(attempts: Results) -> bool:
     return any(tried[-1].status is Status.INTERRUPTED for tried in attempts if tried)
 
@@ -385,53 +378,3 @@ def _downgraded_if_rank_too_low(problem: Problem, recovery: Recovery) -> Recover
     if recovery.status is Status.SETTLED and rank_may_be_too_low(problem, recovery):
         return replace(recovery, status=Status.UNEXPLAINED)
     return recovery
-
-
-def _best(attempts: list[Recovery]) -> Recovery:
-    """The result to return.
-
-    A RECOVERED result comes first, then the SETTLED result with the smallest prediction error, then
-    the result with the most evidence. If the callback stopped the run, it is the last attempt.
-    """
-    last = attempts[-1]
-    if last.status is Status.STOPPED:
-        return last
-    best = _ambiguous_if_contradicted(max(attempts, key=_standing), attempts)
-    if last.status is Status.TIME_LIMIT and best.certified:
-        return best  # time ran out while looking for a better one
-    return replace(best, status=last.status) if _was_stopped(last) else best
-
-
-def _ambiguous_if_contradicted(best: Recovery, attempts: list[Recovery]) -> Recovery:
-    """The best result; AMBIGUOUS if another settled one differs and predicts about as well."""
-    if best.status is not Status.SETTLED:
-        return best
-    for other in attempts:
-        if other.status is Status.SETTLED and other is not best and _contradicts(other, best):
-            count = other.certificate.inliers
-            second = Alternative(other.left, other.right, count, "the whole matrix")
-            return replace(best, status=Status.AMBIGUOUS, alternative=second)
-    return best
-
-
-def _contradicts(other: Recovery, best: Recovery) -> bool:
-    """Whether two noisy results differ by more than their noise, and predict about as well."""
-    one, two = best.certificate, other.certificate
-    if two.prediction_error > _COMPARABLE_ERROR * one.prediction_error:
-        return False
-    difference = normalized_error((other.left, other.right), (best.left, best.right))
-    return difference > _DIFFERENT * (one.matrix_error + two.matrix_error)
-
-
-def _standing(recovery: Recovery) -> tuple[float, ...]:
-    certificate = recovery.certificate
-    if recovery.status is Status.RECOVERED:
-        return (2.0,)
-    if recovery.status is Status.AMBIGUOUS:
-        return (1.5,)
-    if recovery.status is Status.SETTLED:
-        return (1.0, -certificate.prediction_error)
-    if recovery.status is Status.NOT_IDENTIFIED:
-        return (0.5,)
-    # Negative evidence counts as none, which is what the zero matrix has.
-    return (0.0, max(certificate.evidence, 0.0), certificate.exact_fits, -certificate.misfit)
