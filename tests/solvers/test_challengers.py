@@ -236,3 +236,17 @@ def test_sensors_with_a_wrong_gain_are_no_second_answer(factor: float, noise: fl
     assert result.certified
     assert np.linalg.norm(result.matrix - matrix) < 0.03
     assert result.alternative is None
+
+
+def test_sensors_of_a_part_with_a_wrong_gain_are_no_second_answer() -> None:
+    """Columns 6 to 11 are seen by 90 measurements, 35 of which by sensors with a gain of 2."""
+    rng = np.random.default_rng(2)
+    matrix = rank_one(rng)
+    A = rng.standard_normal((6 * FREEDOM, N1, N2))
+    A[:90, :, :6] = 0
+    A[90:, :, 6:] = 0
+    y = measured(A, matrix)
+    y[:35] *= 2
+    result = rr.recover(A, y, 1)
+    assert result.status is rr.Status.RECOVERED
+    assert np.allclose(result.matrix, matrix)

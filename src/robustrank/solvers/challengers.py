@@ -94,7 +94,7 @@ class _Challenge:
         if not part.scale > 0:  # dead sensors
             return None
         factors = solve(part)
-        if factors is None or self._is_multiple(factors):
+        if factors is None or _is_multiple(factors, (self.left, self.right)):
             return None
         measured = self.problem.operator.measure(*factors)
         fitted = to_numpy(namespace(measured).abs(self.problem.y - measured)) <= self.tolerance
@@ -129,8 +129,16 @@ class _Challenge:
         point = point_of(self.left, self.right)
         if parts[0] >= n1:
             factors = point.left, self.right * point.values + W[n1:, :]
+            part = point.left, mask[n1:, :] * self.right * point.values
+            changed = point.left, mask[n1:, :] * factors[1]
         else:
             factors = self.left + W[:n1, :], self.right
+            part, changed = (
+                (mask[:n1, :] * self.left, self.right),
+                (mask[:n1, :] * factors[0], self.right),
+            )
+        if _is_multiple(changed, part):
+            return None
         gained = fitted & self.rejected & self._not_dead()
         if self._count(gained) < max(needed, _COMPARABLE * self._count(lost)):
             return None
@@ -173,19 +181,22 @@ class _Challenge:
         """
         return to_numpy(namespace(self.residual).abs(self.problem.y)) > self.tolerance
 
-    def _is_multiple(self, factors: Factors) -> bool:
-        """Whether a matrix is a multiple of the result, or negligible.
-
-        Sensors with a wrong gain or sign agree on a multiple: that is no second answer.
-        """
-        left, right = factors
-        xp = namespace(left)
-        transpose, norm = xp.matrix_transpose, xp.linalg.vector_norm
-        size, other = norm(self.left), norm(point_of(left, right).values)
-        product = xp.sum((transpose(self.left) @ left) * (transpose(self.right) @ right))
-        parallel = xp.abs(product) > _PARALLEL * size * other
-        return bool(parallel | (other < _NEGLIGIBLE * size))
-
     def _count(self, rows: np.ndarray[Any, Any]) -> int:
         """The number of independent measurements among these."""
         return int(np.count_nonzero(groups_with_majority(self.labels, rows)))
+
+
+def _is_multiple(other: Factors, first: Factors) -> bool:
+    """Whether a matrix is a multiple of the first one, or negligible beside it.
+
+    Sensors with a wrong gain or sign agree on a multiple: that is no second answer.
+    """
+    xp = namespace(first[0])
+
+    def inner(one: Factors, two: Factors) -> Array:
+        transpose = xp.matrix_transpose
+        return xp.sum((transpose(one[0]) @ two[0]) * (transpose(one[1]) @ two[1]))
+
+    size, norm = xp.sqrt(inner(first, first)), xp.sqrt(inner(other, other))
+    parallel = xp.abs(inner(other, first)) > _PARALLEL * size * norm
+    return bool(parallel | (norm < _NEGLIGIBLE * size))
