@@ -1,4 +1,4 @@
-"""Success rates of all settings and methods, as rows of text."""
+"""Success rates of all settings and methods, and certified results, as rows of text."""
 
 from __future__ import annotations
 
@@ -33,6 +33,38 @@ def markdown(study: Study[Cell], table: Table) -> Iterator[str]:
         target = "–" if cell.target is None else f"{cell.target:.0%}"
         cells = [_summary(table.of(cell.key, method.name)) for method in study.methods]
         yield " | ".join([f"| {cell.label or cell.key}", target, *cells]) + " |"
+
+
+def families_markdown(study: Study[Any], table: Table) -> Iterator[str]:
+    """A Markdown table of the certificate study: families of sensing data, claims and errors.
+
+    The error of a settled result is relative to that of an oracle, where that is above 1e-6.
+    """
+    yield (
+        "| sensing data | recovered (wrong) | settled (wrong) | ambiguous | certified, of solvable "
+        "| error of settled / oracle's: median, largest |"
+    )
+    yield "| --- " * 6 + "|"
+    for cell in study.cells:
+        rows = table.of(cell.key, study.methods[0].name)
+        counts = [_claims(rows, status) for status in ("RECOVERED", "SETTLED")]
+        ambiguous = str(sum(row["status"] == "AMBIGUOUS" for row in rows))
+        solvable = [row for row in rows if row["solvable"]]
+        certified = sum(row["status"] in ("RECOVERED", "SETTLED") for row in solvable)
+        ratios = [
+            row["error"] / row["oracle"]
+            for row in solvable
+            if row["status"] == "SETTLED" and row["oracle"] > 1e-6
+        ]
+        errors = f"{_lower_median(ratios):.2f}, {max(ratios):.1f}" if ratios else "–"
+        share = f"{certified} of {len(solvable)}"
+        yield " | ".join([f"| {cell.family}", *counts, ambiguous, share, errors]) + " |"
+
+
+def _claims(rows: list[Row], status: str) -> str:
+    """How many results have a status, and how many of them are wrong."""
+    claimed = [row for row in rows if row["status"] == status]
+    return f"{len(claimed)} ({sum(row['wrong'] for row in claimed)})"
 
 
 def _summary(rows: list[Row]) -> str:

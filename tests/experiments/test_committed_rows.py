@@ -11,7 +11,7 @@ from experiment_samples import ROOT
 from experiments import NAMES, completion, load, study
 from experiments.claims import Claim, Verdict, judge_claims
 from experiments.rows import files_of, read
-from experiments.tables import markdown
+from experiments.tables import families_markdown, markdown
 
 RESULTS = ROOT / "results"
 
@@ -102,3 +102,11 @@ def test_recovered_results_of_the_default_without_noise() -> None:
     assert (certified, right) == (3009, 3040)
     for document in ("README.md", "docs/reproduction.md"):
         assert "3,009" in (ROOT / document).read_text(encoding="utf-8")
+
+
+def test_reproduction_document_has_the_certified_results_by_family() -> None:
+    one = study("certificates")
+    text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    lines = [*families_markdown(one, load(one, RESULTS))]
+    assert len(lines) == 17
+    assert [line for line in lines if line not in text] == []

@@ -3,6 +3,7 @@
 from robustrank.linalg.conjugate_gradients import conjugate_gradient_iterates
 from robustrank.linalg.least_squares import (
     damped_least_squares,
+    least_squares,
     solve_directly,
     solve_normal_equations,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "from_vector",
     "leading_svd",
     "leading_svd_by_products",
+    "least_squares",
     "lower_median",
     "matvec",
     "median_of_selected",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from robustrank.backend import Array, like, namespace, on_gpu, solve_positive_definite
+from robustrank.backend import Array, epsilon, like, namespace, on_gpu, solve_positive_definite
 from robustrank.linalg.conjugate_gradients import conjugate_gradient_iterates
 from robustrank.linalg.tangent_map import TangentMap, as_vector, from_vector
 
@@ -14,6 +14,7 @@ _DIRECT_SIZE = 3000
 # On a CPU, up to this many: the steps of conjugate gradients cost more than they compute.
 _DIRECT_SIZE_ON_CPU = 300
 _MAX_ITERATIONS = 200
+_ROUNDINGS = 16
 
 
 def damped_least_squares(
@@ -30,6 +31,17 @@ def damped_least_squares(
     """
     right = tangent.adjoint(weights * target)
     return solve_normal_equations(tangent, weights, right, damping, tolerance, max_iterations)
+
+
+def least_squares(tangent: TangentMap, weights: Array, target: Array, accuracy: float) -> Array:
+    """The W that minimizes Σ w_i (J(W)_i − target_i)², to a relative accuracy.
+
+    The damping is a few roundings: moving U and V without moving the matrix must cost something.
+    """
+    xp = namespace(target)
+    damping = _ROUNDINGS * epsilon(target) * xp.sum(weights)
+    tolerance = xp.asarray(accuracy, **like(target))
+    return damped_least_squares(tangent, weights, target, damping, tolerance)
 
 
 def solve_normal_equations(

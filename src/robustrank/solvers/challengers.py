@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, epsilon, like, namespace, to_numpy
+from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.certificate import (
     exact_tolerance,
     groups_with_majority,
     name_parts,
     repetitions,
 )
-from robustrank.linalg import Factors, TangentMap, damped_least_squares, point_of
+from robustrank.linalg import Factors, TangentMap, least_squares, point_of
 from robustrank.operators import PartTangent
 from robustrank.problem import Problem
 from robustrank.result import Alternative, Recovery, Status
@@ -30,7 +30,7 @@ _WITHIN_NOISE = 3.0
 _WHOLE = 0.9  # of the rows and columns: the second answer may differ everywhere
 _NEGLIGIBLE = 1e-2  # of the norm of the result
 _PARALLEL = 0.99  # the cosine of the angle between the result and a multiple of it
-_STEPS, _DECAY = 20, 0.6  # of the robust fit of a part
+_STEPS, _DECAY, _ACCURACY = 20, 0.6, 1e-8  # of the robust fit of a part
 
 SolveFactors = Callable[[Problem], Factors | None]
 
@@ -153,13 +153,7 @@ class _Challenge:
         for _ in range(_STEPS):
             magnitudes = xp.abs(rest)
             soft = weights / (1 + (magnitudes / width) ** 2) if width < math.inf else weights
-            W = damped_least_squares(
-                tangent,
-                soft,
-                self.residual,
-                damping=16 * epsilon(soft) * xp.sum(soft),
-                tolerance=xp.asarray(1e-8, **like(soft)),
-            )
+            W = least_squares(tangent, soft, self.residual, _ACCURACY)
             rest = self.residual - tangent.apply(W)
             typical = float(np.median(np.abs(to_numpy(rest))[self.rejected]))
             width = max(min(_DECAY * width, 2 * typical), self.tolerance)

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from robustrank.backend import Array, check_count, epsilon, like, namespace, to_numpy
+from robustrank.backend import Array, check_count, epsilon, namespace, to_numpy
 from robustrank.certificate import best_set, log_choices
 from robustrank.linalg import (
     Point,
     TangentMap,
-    damped_least_squares,
+    least_squares,
     lower_median,
     retract,
     shortest_half,
@@ -138,7 +138,10 @@ class GroupFit(Solver[GroupFitState]):
         """Least squares for the matrix and the two offsets, which are eliminated."""
         xp = namespace(state.U)
         groups = [share * problem.row_factors for share in (1 - state.second, state.second)]
-        W, *along = (_solve(state, state.weights, target) for target in (state.residual, *groups))
+        W, *along = (
+            least_squares(state.tangent, state.weights, target, _ACCURACY)
+            for target in (state.residual, *groups)
+        )
         rest = state.residual - state.tangent.apply(W)
         left = [group - state.tangent.apply(V) for group, V in zip(groups, along, strict=True)]
         matrix = np.asarray([[float(xp.sum(state.weights * a * b)) for b in left] for a in groups])
@@ -153,7 +156,8 @@ class GroupFit(Solver[GroupFitState]):
         xp = namespace(state.U)
         fitted = problem.y - state.residual
         values, precision = self._true_values(problem, state.second, state.parameters)
-        W = _solve(state, state.weights * precision, values - fitted)
+        weights = state.weights * precision
+        W = least_squares(state.tangent, weights, values - fitted, _ACCURACY)
         fitted = fitted + state.tangent.apply(W)
         gains = []
         for share, before in zip((1 - state.second, state.second), state.parameters, strict=True):
@@ -273,17 +277,6 @@ def _probability(errors: list[Array], share: float, deviation: float) -> Array:
     exponent = ((errors[1] / unit) ** 2 - (errors[0] / unit) ** 2) / 2
     odds = (1 - share + tiny) / (share + tiny)
     return 1 / (1 + odds * xp.exp(xp.clip(exponent, min=-80.0, max=80.0)))
-
-
-def _solve(state: GroupFitState, weights: Array, target: Array) -> Array:
-    xp = namespace(target)
-    return damped_least_squares(
-        state.tangent,
-        weights,
-        target,
-        damping=16 * epsilon(target) * xp.sum(weights),
-        tolerance=xp.asarray(_ACCURACY, **like(target)),
-    )
 
 
 def _two_centers(values: np.ndarray[Any, Any]) -> Pair:
