@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from robustrank.backend import full_precision, like, solve_positive_definite, to_numpy
-from robustrank.linalg import conjugate_gradient_iterates, damped_least_squares, solve_directly
+from robustrank.linalg import (
+    conjugate_gradient_iterates,
+    damped_least_squares,
+    least_squares,
+    solve_directly,
+)
 from robustrank.operators import UnstoredTangent, as_operator
 
 M, N1, N2, R = 60, 9, 7, 3
@@ -162,3 +167,13 @@ def test_conjugate_gradients_stop_where_the_matrix_is_zero(xp: Any) -> None:
     for W, energy in islice(iterates, 4):
         assert to_numpy(W).tolist() == [[0.0], [0.0]]
         assert float(energy) == 5.0
+
+
+@pytest.mark.usefixtures("_method")
+def test_plain_least_squares_agree_with_those_of_lapack() -> None:
+    A, U, V, w, target = problem()
+    J = np.concatenate([A @ V, A.mT @ U], axis=1).reshape(M, -1)
+    root = np.sqrt(w)
+    expected = np.linalg.lstsq(root[:, None] * J, root * target, rcond=1e-10)[0]
+    W = least_squares(as_operator(A).tangent(U, V), w, target, 1e-12)
+    assert np.allclose(W, expected.reshape(N1 + N2, R), atol=1e-6 * np.abs(expected).max())
