@@ -12,7 +12,7 @@ from robustrank.backend import full_precision, like, solve_positive_definite, to
 from robustrank.linalg import (
     conjugate_gradient_iterates,
     damped_least_squares,
-    least_squares,
+    plain_least_squares,
     solve_directly,
 )
 from robustrank.operators import UnstoredTangent, as_operator
@@ -175,5 +175,5 @@ def test_plain_least_squares_agree_with_those_of_lapack() -> None:
     J = np.concatenate([A @ V, A.mT @ U], axis=1).reshape(M, -1)
     root = np.sqrt(w)
     expected = np.linalg.lstsq(root[:, None] * J, root * target, rcond=1e-10)[0]
-    W = least_squares(as_operator(A).tangent(U, V), w, target, 1e-12)
+    W = plain_least_squares(as_operator(A).tangent(U, V), w, target, 1e-12)
     assert np.allclose(W, expected.reshape(N1 + N2, R), atol=1e-6 * np.abs(expected).max())

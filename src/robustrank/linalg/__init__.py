@@ -3,7 +3,7 @@
 from robustrank.linalg.conjugate_gradients import conjugate_gradient_iterates
 from robustrank.linalg.least_squares import (
     damped_least_squares,
-    least_squares,
+    plain_least_squares,
     solve_directly,
     solve_normal_equations,
 )
@@ -33,10 +33,10 @@ __all__ = [
     "from_vector",
     "leading_svd",
     "leading_svd_by_products",
-    "least_squares",
     "lower_median",
     "matvec",
     "median_of_selected",
+    "plain_least_squares",
     "point_of",
     "quantile_index",
     "retract",

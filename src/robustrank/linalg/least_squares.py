@@ -33,7 +33,9 @@ def damped_least_squares(
     return solve_normal_equations(tangent, weights, right, damping, tolerance, max_iterations)
 
 
-def least_squares(tangent: TangentMap, weights: Array, target: Array, accuracy: float) -> Array:
+def plain_least_squares(
+    tangent: TangentMap, weights: Array, target: Array, accuracy: float
+) -> Array:
     """The W that minimizes Σ w_i (J(W)_i − target_i)², to a relative accuracy.
 
     The damping is a few roundings: moving U and V without moving the matrix must cost something.

@@ -16,7 +16,7 @@ from robustrank.certificate import (
     name_parts,
     repetitions,
 )
-from robustrank.linalg import Factors, TangentMap, least_squares, point_of
+from robustrank.linalg import Factors, TangentMap, plain_least_squares, point_of
 from robustrank.operators import PartTangent
 from robustrank.problem import Problem
 from robustrank.result import Alternative, Recovery, Status
@@ -153,7 +153,7 @@ class _Challenge:
         for _ in range(_STEPS):
             magnitudes = xp.abs(rest)
             soft = weights / (1 + (magnitudes / width) ** 2) if width < math.inf else weights
-            W = least_squares(tangent, soft, self.residual, _ACCURACY)
+            W = plain_least_squares(tangent, soft, self.residual, _ACCURACY)
             rest = self.residual - tangent.apply(W)
             typical = float(np.median(np.abs(to_numpy(rest))[self.rejected]))
             width = max(min(_DECAY * width, 2 * typical), self.tolerance)

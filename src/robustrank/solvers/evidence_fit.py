@@ -10,7 +10,7 @@ import numpy as np
 
 from robustrank.backend import Array, check_count, epsilon, namespace
 from robustrank.certificate import best_set
-from robustrank.linalg import Point, TangentMap, least_squares, lower_median, retract
+from robustrank.linalg import Point, TangentMap, lower_median, plain_least_squares, retract
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, linearize
 from robustrank.solvers.leave_one_out import leave_one_out_residuals, mean_leverage
@@ -112,7 +112,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
             best = self._observe(problem, state.best.point, iteration, before=state)
             return self._with_inliers(problem, replace(best, fitting_since=iteration))
         xp = namespace(state.U)
-        W = least_squares(state.tangent, state.weights, state.residual, _ACCURACY)
+        W = plain_least_squares(state.tangent, state.weights, state.residual, _ACCURACY)
         size = float(xp.linalg.vector_norm(state.point.values))
         moved = float(xp.linalg.vector_norm(W)) / size if size > 0 else 0.0
         after = self._observe(

@@ -13,8 +13,8 @@ from robustrank.certificate import best_set, log_choices
 from robustrank.linalg import (
     Point,
     TangentMap,
-    least_squares,
     lower_median,
+    plain_least_squares,
     retract,
     shortest_half,
 )
@@ -139,7 +139,7 @@ class GroupFit(Solver[GroupFitState]):
         xp = namespace(state.U)
         groups = [share * problem.row_factors for share in (1 - state.second, state.second)]
         W, *along = (
-            least_squares(state.tangent, state.weights, target, _ACCURACY)
+            plain_least_squares(state.tangent, state.weights, target, _ACCURACY)
             for target in (state.residual, *groups)
         )
         rest = state.residual - state.tangent.apply(W)
@@ -157,7 +157,7 @@ class GroupFit(Solver[GroupFitState]):
         fitted = problem.y - state.residual
         values, precision = self._true_values(problem, state.second, state.parameters)
         weights = state.weights * precision
-        W = least_squares(state.tangent, weights, values - fitted, _ACCURACY)
+        W = plain_least_squares(state.tangent, weights, values - fitted, _ACCURACY)
         fitted = fitted + state.tangent.apply(W)
         gains = []
         for share, before in zip((1 - state.second, state.second), state.parameters, strict=True):
