@@ -31,10 +31,10 @@ def brute_force(magnitudes: Array, spread: Array, null: float, freedom: int) -> 
         gain = np.mean(np.log(null / (deviation * spread[chosen])))
         choices = gammaln(total + 1) - gammaln(count + 1) - gammaln(total - count + 1)
         evidence = (count - freedom) * gain - choices
-        rest = scaled[informative & (scaled > cutoff)]
-        size = max(math.sqrt(np.mean(rest**2)), deviation) if len(rest) else math.inf
-        if 5 * deviation < size < null:
-            evidence += len(rest) * math.log(null / size)
+        rest = informative & (scaled > cutoff)
+        size = math.sqrt(np.mean(scaled[rest] ** 2)) if rest.any() else 0.0
+        if 5 * deviation < size < null and np.ptp(spread) == 0:
+            evidence += np.count_nonzero(rest) * math.log(null / size)
         if evidence > best[1]:
             best = float(cutoff), float(evidence)
     return best

@@ -129,3 +129,15 @@ def test_what_a_column_adds_is_compared_with_the_noise() -> None:
         fitted = FinalFit(drive_one).best(problem, start, drive_one(start, problem))
         assert fitted is not None
         assert fitted.loss_by_truncation() == pytest.approx(expected, rel=0.5)
+
+
+def test_rows_of_one_size_are_not_rejected_together() -> None:
+    """Noise proportional to the rows: for noise of equal size, the large rows would be outliers."""
+    rng = np.random.default_rng(0)
+    planted = plant(20, 14, 2, 200, rng=0)
+    sizes = np.where(rng.random(200) < 0.4, 1e-3, 1.0)
+    A, y = sizes[:, None, None] * planted.A, sizes * planted.y
+    variable = rng.standard_normal(200) * np.exp(rng.normal(-0.25, 0.7, 200))
+    result = rr.recover(A, y + 1e-3 * np.std(planted.y) * sizes * variable, 2)
+    assert result.status is rr.Status.SETTLED
+    assert np.count_nonzero(result.outliers) < 20

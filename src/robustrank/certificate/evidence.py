@@ -37,7 +37,8 @@ def best_set(magnitudes: Array, spread: Array, null_deviation: Array, freedom: i
     deviation of σ by ``freedom`` parameters have an evidence of (N − d) log(τ/σ), where τ is what
     the best trivial prediction leaves, minus the logarithm of the number of sets of N. ``spread``
     is the relative standard deviation of each measurement if it is an inlier. Measurements whose
-    noise would exceed τ are not counted. Arrays are (…, m).
+    noise would exceed τ are not counted. If all have the same spread, a common size of the rejected
+    measurements counts too. Arrays are (…, m).
     """
     xp = namespace(magnitudes)
     null_deviation = xp.asarray(null_deviation, **like(magnitudes))[..., None]
@@ -58,11 +59,11 @@ def best_set(magnitudes: Array, spread: Array, null_deviation: Array, freedom: i
     deviation = xp.maximum(xp.sqrt(squares / xp.clip(beyond, min=1.0)), least)
     levels = xp.cumulative_sum(informative * xp.log(null_deviation / relative), axis=-1)
     gain = levels / xp.clip(count, min=1.0) - xp.log(deviation)
-    evidence = (
-        beyond * gain
-        - log_choices(total, count)
-        + _of_rejected(squares, count, deviation, null_deviation)
-    )
+    evidence = beyond * gain - log_choices(total, count)
+    # Otherwise rows of one size could be rejected together, as if their noise were outliers.
+    same = xp.max(spread, axis=-1, keepdims=True) == xp.min(spread, axis=-1, keepdims=True)
+    rejected = _of_rejected(squares, count, null_deviation, deviation)
+    evidence = evidence + xp.where(same, rejected, xp.zeros_like(rejected))
     eligible = (beyond > 0) & (2 * count > total) & (informative > 0)
     evidence = xp.where(eligible, evidence, xp.full_like(evidence, -math.inf))
     best = xp.argmax(evidence, axis=-1)[..., None]
@@ -74,15 +75,15 @@ def best_set(magnitudes: Array, spread: Array, null_deviation: Array, freedom: i
     )
 
 
-def _of_rejected(squares: Array, count: Array, deviation: Array, null_deviation: Array) -> Array:
+def _of_rejected(squares: Array, count: Array, null_deviation: Array, deviation: Array) -> Array:
     """The evidence of a common size of the rejected measurements, smaller than of unrelated ones.
 
     It counts if they are clearly larger than the residuals of inliers: otherwise the tails of the
-    noise would be rejected.
+    noise would be rejected. The first two arguments are cumulative.
     """
     xp = namespace(squares)
     rejected = count[..., -1:] - count
     size = xp.sqrt((squares[..., -1:] - squares) / xp.clip(rejected, min=1.0))
-    size = xp.maximum(size, deviation)
-    counts = (size > _CLEARLY_LARGER * deviation) & (size < null_deviation) & (rejected > 0)
+    counts = (rejected > 0) & (size > _CLEARLY_LARGER * deviation) & (size < null_deviation)
+    size = xp.where(counts, size, xp.ones_like(size))
     return xp.where(counts, rejected * xp.log(null_deviation / size), xp.zeros_like(size))
