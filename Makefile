@@ -5,7 +5,7 @@
 # make test-gpu     the tests on a CUDA device          make figures    the figures of the documentation
 # make bench-gpu    GPU performance                     make lock       record the installed versions
 # make fuzz         100,000 calls with random input, valid or not
-# make study-certificates   whether a wrong result is ever certified, about two hours
+# make study-certificates   whether a wrong result is ever certified, about five hours
 #
 # Everything is installed into .venv and cached under .cache; results are written to out/ and results/.
 # make demo installs only what the demonstration needs; the other targets install the rest.
