@@ -64,6 +64,13 @@ def linearize(problem: Problem, point: Point) -> tuple[TangentMap, Array]:
     return tangent, problem.y - tangent.apply(along)
 
 
+def relative_length(W: Array, point: Point) -> float:
+    """The length of a step W relative to the norm of a matrix; zero if that is zero."""
+    norm = namespace(W).linalg.vector_norm
+    size = float(norm(point.values))
+    return float(norm(W)) / size if size > 0 else 0.0
+
+
 class Solver(ABC, Generic[StateT]):
     """A frozen set of parameters with two pure functions, ``start`` and ``step``.
 

@@ -12,7 +12,7 @@ from robustrank.backend import Array, check_count, epsilon, namespace
 from robustrank.certificate import best_set
 from robustrank.linalg import Point, TangentMap, lower_median, plain_least_squares, retract
 from robustrank.problem import Problem
-from robustrank.solvers.base import Solver, State, linearize
+from robustrank.solvers.base import Solver, State, linearize, relative_length
 from robustrank.solvers.leave_one_out import leave_one_out_residuals, mean_leverage
 from robustrank.solvers.weights import TruncatedWeights, WeightFunction
 
@@ -111,10 +111,8 @@ class EvidenceFit(Solver[EvidenceFitState]):
         if state.fitting_since is None and self._is_narrow_enough(state):
             best = self._observe(problem, state.best.point, iteration, before=state)
             return self._with_inliers(problem, replace(best, fitting_since=iteration))
-        xp = namespace(state.U)
         W = plain_least_squares(state.tangent, state.weights, state.residual, _ACCURACY)
-        size = float(xp.linalg.vector_norm(state.point.values))
-        moved = float(xp.linalg.vector_norm(W)) / size if size > 0 else 0.0
+        moved = relative_length(W, state.point)
         after = self._observe(
             problem, retract(state.point, W, problem.rank), iteration, before=state, moved=moved
         )

@@ -19,7 +19,7 @@ from robustrank.linalg import (
     shortest_half,
 )
 from robustrank.problem import Problem
-from robustrank.solvers.base import Solver, State, linearize
+from robustrank.solvers.base import Solver, State, linearize, relative_length
 from robustrank.solvers.leave_one_out import leave_one_out_residuals, mean_leverage
 from robustrank.solvers.weights import TruncatedWeights, WeightFunction
 
@@ -130,8 +130,9 @@ class GroupFit(Solver[GroupFitState]):
         else:
             W, parameters = self._fitted_with_gains(problem, state)
         point = retract(state.point, W, problem.rank)
+        moved = relative_length(W, point)
         return self._observe(
-            problem, point, parameters, state.share, state.deviation, before=state, step=W
+            problem, point, parameters, state.share, state.deviation, before=state, moved=moved
         )
 
     def _fitted_with_offsets(self, problem: Problem, state: GroupFitState) -> tuple[Array, Pair]:
@@ -174,19 +175,16 @@ class GroupFit(Solver[GroupFitState]):
         share: float,
         deviation: float,
         before: GroupFitState | None = None,
-        step: Array | None = None,
+        moved: float = 1.0,
     ) -> GroupFitState:
         """The state at a point: one pass over the data."""
         xp = namespace(point.left)
         tangent, residual = linearize(problem, point)
-        fitted, iteration, moved = problem.y - residual, 0, 1.0
+        fitted, iteration = problem.y - residual, 0
         values, weights = problem.y, xp.ones_like(fitted)
         if before is not None:
             iteration, weights = before.iteration + 1, before.weights
             values, _ = self._true_values(problem, before.second, parameters)
-        if step is not None:
-            size = float(xp.linalg.vector_norm(point.values))
-            moved = float(xp.linalg.vector_norm(step)) / size if size > 0 else 0.0
         predicted = _left_out(problem, values, fitted, weights)
         errors = [problem.y - self._measured(problem, predicted, one) for one in parameters]
         second = _probability(errors, share, deviation)
