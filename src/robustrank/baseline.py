@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from robustrank.backend import Array, as_generator, namespace
-from robustrank.linalg import lower_median
+from robustrank.linalg import Triplets, lower_median
 from robustrank.operators import Operator
 from robustrank.theory import half_normal_quantile
 
 
-def trivial_deviation(operator: Operator, y: Array) -> Array:
+def common_part(operator: Operator, y: Array) -> Triplets:
+    """The leading singular triplet of the mean of the A_i; ``y`` is an example of measurements."""
+    equal = namespace(y).ones_like(y) / y.shape[-1]
+    return operator.leading_svd(equal, 1, as_generator(0))
+
+
+def trivial_deviation(operator: Operator, y: Array, common: Triplets | None = None) -> Array:
     """The standard deviation of y about zero, or about a multiple of the mean measurement.
 
     The mean of the A_i is replaced by its leading rank-one part B, and y_i is predicted as
-    c <A_i, B> with the c that minimizes the sum of |y_i − c <A_i, B>|.
+    c <A_i, B> with the c that minimizes the sum of |y_i − c <A_i, B>|. ``common`` is the
+    ``common_part``, if it is known.
     """
     xp = namespace(y)
-    left, values, right = operator.leading_svd(xp.ones_like(y) / y.shape[0], 1, as_generator(0))
-    common = operator.measure(left, right)
+    left, values, right = common or common_part(operator, y)
+    x = operator.measure(left, right)
     deviation = lower_median(xp.abs(y))
     if float(values[0]) > 0:
-        rest = y - _least_absolute_slope(common, y) * common
+        rest = y - _least_absolute_slope(x, y) * x
         deviation = xp.minimum(deviation, lower_median(xp.abs(rest)))
     return deviation / half_normal_quantile(0.5)
 

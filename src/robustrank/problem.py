@@ -14,7 +14,6 @@ import numpy as np
 from robustrank.backend import (
     Array,
     as_floating,
-    as_generator,
     check_count,
     check_same_device,
     is_array,
@@ -25,8 +24,8 @@ from robustrank.backend import (
     shown,
     to_numpy,
 )
-from robustrank.baseline import trivial_deviation
-from robustrank.linalg import lower_median
+from robustrank.baseline import common_part, trivial_deviation
+from robustrank.linalg import Triplets, lower_median
 from robustrank.operators import (
     BatchedOperator,
     CenteredOperator,
@@ -47,7 +46,14 @@ from robustrank.theory import (
 )
 
 # What need not be computed again for another rank.
-_INDEPENDENT_OF_RANK = ("row_factors", "scale", "epsilon", "units", "trivial_deviation")
+_INDEPENDENT_OF_RANK = (
+    "row_factors",
+    "scale",
+    "epsilon",
+    "units",
+    "trivial_deviation",
+    "_common_part",
+)
 # The A_i have a common part if that is more than this share of ‖A_i‖².
 _COMMON_PART = 0.1
 # Families of measurements that do not know their norms estimate them by this many passes.
@@ -114,7 +120,11 @@ class Problem:
         It is what a wrong answer leaves. If the A_i have a large common part, as entries in [0, 1]
         do, a multiple of its measurement predicts most of every y_i.
         """
-        return trivial_deviation(self.operator, self.y)
+        return trivial_deviation(self.operator, self.y, self._common_part)
+
+    @cached_property
+    def _common_part(self) -> Triplets:
+        return common_part(self.operator, self.y)
 
     @cached_property
     def centered(self) -> Problem:
@@ -125,8 +135,7 @@ class Problem:
         none, the result is this problem.
         """
         xp = namespace(self.y)
-        one = xp.ones_like(self.y) / self.y.shape[-1]
-        left, values, right = self.operator.leading_svd(one, 1, as_generator(0))
+        left, values, right = self._common_part
         n1, n2 = self.operator.matrix_shape
         gain = xp.asarray(self.operator.gain, **like(self.y))
         large = values**2 > _COMMON_PART * n1 * n2 * gain[..., None] ** 2
