@@ -234,7 +234,7 @@ def test_larger_rows_that_mostly_read_zero_are_not_tried_by_themselves() -> None
 
 
 @pytest.mark.parametrize(("offset", "tried"), [(0.0, 1), (0.02, 2)])
-def test_a_second_opinion_is_asked_for_if_there_is_any_doubt(offset: float, tried: int) -> None:
+def test_other_candidates_are_tried_unless_the_evidence_is_clear(offset: float, tried: int) -> None:
     planted = plant(20, 16, 1, 300, rng=3)
     deviation = np.std(planted.y)
     y = planted.y + 0.005 * deviation * np.random.default_rng(0).standard_normal(300)

@@ -340,20 +340,20 @@ def _is_wanted(candidate: Solver[Any], tried: list[Recovery]) -> bool:
     """Whether a candidate could find a better result than those so far.
 
     Noise may hide a better explanation: faults that many sensors share or, at a higher level of
-    noise, other outliers. These are looked for before a result with noise is used, unless it is
-    beyond doubt.
+    noise, other outliers. These are looked for before a result with noise is used, unless the
+    evidence for it is clear.
     """
     settled = [attempt for attempt in tried if attempt.status is Status.SETTLED]
     if not settled:
         return True
-    if any(map(_is_beyond_doubt, settled)):
+    if any(map(_has_clear_evidence, settled)):
         return False
     noise = min(attempt.certificate.noise for attempt in settled)
     return candidate.name == FAULTS.name or (candidate.name == MESSAGES.name and noise > _LOW_NOISE)
 
 
-def _is_beyond_doubt(recovery: Recovery) -> bool:
-    """Whether a settled result has little noise, ample evidence and no trace of outliers."""
+def _has_clear_evidence(recovery: Recovery) -> bool:
+    """Whether a settled result has little noise, ample evidence and no sign of outliers."""
     certificate = recovery.certificate
     return (
         certificate.noise <= _LOW_NOISE
