@@ -11,6 +11,7 @@ import pytest
 
 from examples.operators.rank_one import RankOneOperator
 from robustrank.backend import full_precision, like, to_numpy
+from robustrank.linalg import as_vector
 from robustrank.operators import (
     CountedOperator,
     Operator,
@@ -128,6 +129,20 @@ def test_admissible_changes_are_the_symmetric_part_of_a_change(xp: Any) -> None:
     assert np.allclose(change(allowed), expected)
     assert not np.allclose(change(W), expected)
     assert np.allclose(to_numpy(tangent.admissible(xp.asarray(allowed))), allowed)
+
+
+def test_normal_matrix_solves_for_admissible_changes_only(xp: Any) -> None:
+    rng = np.random.default_rng(6)
+    W, w = rng.standard_normal((2 * N, R)), rng.uniform(0, 1, M)
+    left, right = (xp.asarray(part) for part in symmetric_point())
+    tangent = SymmetricOperator(as_operator(xp.asarray(host_arrays()[2]))).tangent(left, right)
+    matrix = to_numpy(tangent.normal_matrix(xp.asarray(w)))
+    allowed = to_numpy(as_vector(tangent.admissible(xp.asarray(W))))
+    gram = to_numpy(as_vector(tangent.gram(xp.asarray(w), xp.asarray(W))))
+    assert np.allclose(matrix @ allowed, gram)
+    other = to_numpy(as_vector(xp.asarray(W))) - allowed
+    assert np.allclose(matrix @ other, w.sum() * other)
+    assert np.allclose(matrix, matrix.T)
 
 
 def test_energies_are_those_of_the_symmetric_sensing_data(xp: Any) -> None:

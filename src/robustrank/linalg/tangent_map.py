@@ -32,7 +32,10 @@ class TangentMap(Protocol):
         """``adjoint(weights * apply(W))``."""
 
     def normal_matrix(self, weights: Array) -> Array | None:
-        """The matrix of ``gram`` acting on ``as_vector(W)``; None if it is not available."""
+        """The matrix of ``gram`` acting on ``as_vector(W)``; None if it is not available.
+
+        If some W are not admissible, it is block diagonal and positive definite on the others.
+        """
 
     def admissible(self, W: Array) -> Array:
         """The part of W along which the matrix may change: all of it, unless it is symmetric."""

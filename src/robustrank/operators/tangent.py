@@ -63,8 +63,9 @@ class StoredTangent:
         total = xp.zeros((*leading, size, size), **like(flat))
         for first in range(0, m, _BLOCK_ROWS):
             block = slice(first, min(first + _BLOCK_ROWS, m))
-            rows = flat[..., block, :]
-            total += xp.matrix_transpose(rows) @ (weights[..., block, None] * rows)
+            # A product of a matrix with its own transpose takes half the time.
+            rows = xp.sqrt(weights[..., block, None]) * flat[..., block, :]
+            total += xp.matrix_transpose(rows) @ rows
         return total
 
     def admissible(self, W: Array) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from robustrank.backend import Array, like, namespace
-from robustrank.linalg import TangentMap
+from robustrank.linalg import TangentMap, as_vector, from_vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +168,21 @@ class SymmetricTangent(TangentView):
 
     def gram(self, weights: Array, W: Array) -> Array:
         return self.admissible(self.inner.gram(weights, self.admissible(W)))
+
+    def normal_matrix(self, weights: Array) -> Array | None:
+        matrix = self.inner.normal_matrix(weights)
+        if matrix is None:
+            return None
+        xp = namespace(matrix)
+        eye = xp.eye(matrix.shape[-1], **like(matrix))
+        stiffness = xp.sum(weights, axis=-1)[..., None, None]
+        once = self._admissible_rows(matrix)
+        both = self._admissible_rows(xp.matrix_transpose(once))
+        return both + stiffness * (eye - self._admissible_rows(eye))
+
+    def _admissible_rows(self, matrix: Array) -> Array:
+        """The admissible part of each row, which stands for a W."""
+        return as_vector(self.admissible(from_vector(matrix, self.U.shape[-1])))
 
     def admissible(self, W: Array) -> Array:
         """The W whose change dU Vᵀ + U dVᵀ is the symmetric part of that of W.
