@@ -54,7 +54,7 @@ def test_random_measurements_are_never_certified(m: int) -> None:
     data = [(one.A, values) for one, values in zip(planted, y, strict=True)]
     for result in rr.recover_many(data, 2, batch=3):
         assert not result.certified, result.attempts
-        assert len(result.attempts) == 6
+        assert len(result.attempts) == 5
 
 
 @pytest.mark.parametrize("outliers", [0.3, 0.45])
@@ -113,7 +113,6 @@ def test_order_of_the_candidates() -> None:
         "message passing, faults",
         "Gauss–Newton, strict",
         "Gauss–Newton, patient",
-        "message passing, noisy",
     ]
     estimator = portfolio.rank_estimator_for(problem)
     assert estimator is not None
@@ -152,7 +151,7 @@ def test_small_integers_are_recovered_exactly(dtype: str) -> None:
     assert np.allclose(result.matrix, M, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("m", "names"), [(1000, 6), (60_000, 1)])
+@pytest.mark.parametrize(("m", "names"), [(1000, 5), (60_000, 1)])
 def test_a_file_larger_than_memory_is_left_to_gradient_descent(
     m: int, names: int, tmp_path: Path
 ) -> None:

@@ -39,10 +39,3 @@ PATIENT = GaussNewton(
     max_iterations=200,
     name="Gauss–Newton, patient",
 )
-# For few measurements and noise: a search would end up with the measurements that it happens to
-# fit, so this candidate goes straight to the final fit.
-NOISY = TwoStage(
-    MessagePassing(target_error=0.1),
-    GaussNewton(settling=Settling(skip_search=True), max_iterations=30),
-    name="message passing, noisy",
-)

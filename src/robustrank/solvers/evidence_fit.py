@@ -16,9 +16,9 @@ from robustrank.solvers.base import Solver, State, linearize, relative_length
 from robustrank.solvers.leave_one_out import leave_one_out_residuals, mean_leverage
 from robustrank.solvers.weights import TruncatedWeights, WeightFunction
 
-_FIRST_WIDTH, _DECAY = 2.5, 0.8  # of the weights, in standard deviations of the residuals
+_FIRST_WIDTH, _DECAY = 2.5, 0.7  # of the weights, in standard deviations of the residuals
 _BEYOND_WIDTH = 10.0  # measurements beyond this many widths have no weight
-_PATIENCE, _LONG_PATIENCE = 6, 24  # steps of narrower weights without more evidence
+_PATIENCE, _LONG_PATIENCE = 4, 15  # steps of narrower weights without more evidence
 _LOW_NOISE = 0.02  # relative to what a trivial prediction leaves
 _RESELECTIONS = 4  # steps of the final fit that choose the inliers again
 _SMALL_STEP = 0.1  # of the error that noise causes

@@ -23,6 +23,9 @@ _SIMILAR = 1.5
 # differ by an offset; residuals that are larger where the prediction is, by a gain. If they are
 # noise, only time is lost.
 _KURTOSIS, _SKEWNESS, _GROWTH = 2.5, 1.5, 2.5
+# Two groups are looked for if the fit has at least this much evidence for each degree of freedom:
+# a compromise between them explains most of what is measured.
+_COMPROMISE = 0.5
 # Two groups explain the measurements better if their evidence is larger by this much for each.
 _CLEARLY_MORE = 0.1
 
@@ -128,6 +131,8 @@ def rows_differ(problem: Problem) -> bool:
 def _possible_faults(problem: Problem, best: Fitted) -> Iterator[Fault]:
     """What may distinguish two groups of sensors that a fit compromises between."""
     unit, state = problem.with_unit_rows.normalized(), best.state
+    if best.evidence < _COMPROMISE * problem.degrees_of_freedom:
+        return
     if state.level <= exact_tolerance(unit):  # the residuals are rounding
         return
     residual, inlier = to_numpy(state.residual), to_numpy(state.weights) > 0

@@ -9,7 +9,7 @@ from typing import Any
 from robustrank.backend import namespace
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver
-from robustrank.solvers.candidates import FAULTS, MESSAGES, NOISY, PATIENT, SOFT, STRICT
+from robustrank.solvers.candidates import FAULTS, MESSAGES, PATIENT, SOFT, STRICT
 from robustrank.solvers.gradient_descent import MedianTGD
 from robustrank.solvers.rank_estimate import RankEstimator
 
@@ -35,7 +35,7 @@ class Portfolio:
         solvers are tried with that rank. None: never.
     """
 
-    solvers: tuple[Solver[Any], ...] = (SOFT, MESSAGES, FAULTS, STRICT, PATIENT, NOISY)
+    solvers: tuple[Solver[Any], ...] = (SOFT, MESSAGES, FAULTS, STRICT, PATIENT)
     rank_estimator: RankEstimator | None = field(default_factory=RankEstimator)
 
     def __post_init__(self) -> None:

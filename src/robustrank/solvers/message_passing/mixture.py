@@ -90,13 +90,14 @@ class Mixture:
         xp = namespace(predicted)
         predicted = predicted + self.offset[..., None]
         tiny = float(xp.finfo(predicted.dtype).smallest_normal)
-        parts, total = self._parts(predicted)
+        errors = self.relations.errors(self.y, predicted)
+        parts, total = self._parts(errors)
         shares = xp.mean(parts, axis=-2)
         inverse = xp.matrix_transpose(self.outlier_density) @ (1 / total)[..., None]
         outlier_shares = self.outlier_shares * inverse[..., 0] / predicted.shape[-1]
         inliers = xp.clip(shares[..., :1], min=_LEAST_INLIERS)
         others = (1 - inliers) / (1 - shares[..., :1] + tiny)
-        squares = parts * self.relations.errors(self.y, predicted) ** 2
+        squares = parts * errors**2
         count = xp.sum(parts, axis=(-2, -1)) + tiny
         error = xp.sqrt(xp.sum(squares, axis=(-2, -1)) / count)
         least = self.typical * math.sqrt(float(xp.finfo(predicted.dtype).eps))
@@ -120,7 +121,7 @@ class Mixture:
         if relations.are_fixed:
             return self, xp.ones_like(self.error)
         predicted = predicted + self.offset[..., None]
-        related = xp.sum(self._parts(predicted)[0], axis=-1)
+        related = xp.sum(self._parts(relations.errors(self.y, predicted))[0], axis=-1)
         chosen = relations.majority(self.y, predicted, self.error, related)
         relations, gain = relations.exchanged(chosen)
         exchanged = xp.sum(chosen * (self.shares - self.shares[..., :1]), axis=-1)[..., None]
@@ -134,8 +135,8 @@ class Mixture:
         """The posterior, given these predictions."""
         xp = namespace(predicted)
         predicted = predicted + self.offset[..., None]
-        parts, _ = self._parts(predicted)
         errors = self.relations.errors(self.y, predicted)
+        parts, _ = self._parts(errors)
         correction = xp.sum(parts * errors, axis=-1)
         spread = xp.sum(parts * errors**2, axis=-1) - correction**2
         prior = self.error[..., None] ** 2
@@ -146,10 +147,13 @@ class Mixture:
             precision=xp.mean(1 - variance / prior, axis=-1),
         )
 
-    def _parts(self, predicted: Array) -> tuple[Array, Array]:
-        """The probability of each relation, (m, relations), and the density of y."""
-        xp = namespace(predicted)
-        density = self.relations.density(self.y, predicted, self.error)
+    def _parts(self, errors: Array) -> tuple[Array, Array]:
+        """The probability of each relation, (m, relations), and the density of y.
+
+        ``errors`` are those that follow from each relation.
+        """
+        xp = namespace(errors)
+        density = self.relations.density(errors, self.error)
         joint = self.shares[..., None, :] * density
         outlying = (self.outlier_density @ self.outlier_shares[..., None])[..., 0]
         tiny = float(xp.finfo(joint.dtype).smallest_normal)

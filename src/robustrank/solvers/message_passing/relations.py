@@ -52,10 +52,10 @@ class Relations:
         true = self.factor[..., None, :] * y[..., None] - self.shift[..., None, :]
         return true - predicted[..., None]
 
-    def density(self, y: Array, predicted: Array, error: Array) -> Array:
-        """The density of each measurement under each relation, (m, relations)."""
-        size = namespace(y).abs(self.factor)[..., None, :]
-        return size * normal_density(self.errors(y, predicted), error[..., None, None])
+    def density(self, errors: Array, deviation: Array) -> Array:
+        """The density of each measurement under each relation, given ``errors``, (m, relations)."""
+        size = namespace(errors).abs(self.factor)[..., None, :]
+        return size * normal_density(errors, deviation[..., None, None])
 
     def learned(self, y: Array, predicted: Array, parts: Array, error: Array) -> Relations:
         """The most likely offsets and gains, given the share of each relation in each measurement.
@@ -89,7 +89,7 @@ class Relations:
         is one for that relation and zero elsewhere, (relations,).
         """
         xp = namespace(y)
-        density = self.density(y, predicted, error)
+        density = self.density(self.errors(y, predicted), error)
         better = xp.astype(density > density[..., :1], y.dtype)
         tiny = float(xp.finfo(y.dtype).smallest_normal)
         total = xp.sum(related, axis=-1)[..., None] + tiny
