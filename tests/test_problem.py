@@ -12,7 +12,7 @@ import pytest
 from robustrank.backend import full_precision, like, to_numpy
 from robustrank.operators import ScaledOperator, StreamedOperator, TransposedOperator, as_operator
 from robustrank.problem import Problem, UndersampledWarning
-from robustrank.simulate import Planted
+from robustrank.simulate import Planted, plant
 from robustrank.theory import degrees_of_freedom
 
 Array = np.ndarray[Any, Any]
@@ -237,6 +237,13 @@ def test_too_few_measurements_are_warned_about(small: Planted) -> None:
     ):
         Problem(as_operator(small.A[:65]), small.y[:65], 2)
     Problem(as_operator(small.A[:66]), small.y[:66], 2)  # a warning would be an error here
+
+
+def test_a_symmetric_matrix_needs_fewer_measurements() -> None:
+    planted = plant(10, 10, 2, 19, rng=0)  # of rank two: 36 degrees of freedom, 19 if symmetric
+    Problem(as_operator(planted.A), planted.y, 2, symmetric=True)
+    with pytest.warns(UndersampledWarning, match="a 10 × 10 symmetric matrix .* has 19 degrees"):
+        Problem(as_operator(planted.A[:18]), planted.y[:18], 2, symmetric=True)
 
 
 def test_mostly_constant_measurements_are_recognized(small: Planted) -> None:

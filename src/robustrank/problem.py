@@ -90,7 +90,7 @@ class Problem:
         object.__setattr__(self, "y", _checked_measurements(self.y, given))
         object.__setattr__(self, "operator", CountedOperator(given, self.counter))
         _check_sizes(self)
-        _warn_if_undersampled(given, self.rank)
+        _warn_if_undersampled(self)
 
     @cached_property
     def scale(self) -> Array:
@@ -385,14 +385,14 @@ def _check_sizes(problem: Problem) -> None:
             )
 
 
-def _warn_if_undersampled(operator: Operator, rank: int) -> None:
-    n1, n2 = operator.matrix_shape
-    needed = degrees_of_freedom(n1, n2, rank)
-    if operator.measurements < needed:
+def _warn_if_undersampled(problem: Problem) -> None:
+    (n1, n2), m = problem.operator.matrix_shape, problem.operator.measurements
+    needed, kind = problem.degrees_of_freedom, "symmetric matrix" if problem.symmetric else "matrix"
+    if m < needed:
         warnings.warn(
-            f"{operator.measurements} measurements cannot determine a {n1} × {n2} matrix of rank "
-            f"{rank}, which has {needed} degrees of freedom. Unless the true rank is lower, the "
-            "result will be wrong: add measurements or lower the rank",
+            f"{m} measurements cannot determine a {n1} × {n2} {kind} of rank {problem.rank}, which "
+            f"has {needed} degrees of freedom. Unless the true rank is lower, the result will be "
+            "wrong: add measurements or lower the rank",
             UndersampledWarning,
             stacklevel=5,
         )

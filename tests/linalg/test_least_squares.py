@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robustrank.backend import full_precision, like, solve_positive_definite, to_numpy
+from robustrank.backend import (
+    full_precision,
+    inverse_positive_definite,
+    like,
+    solve_positive_definite,
+    to_numpy,
+)
 from robustrank.linalg import (
     conjugate_gradient_iterates,
     damped_least_squares,
@@ -127,8 +133,11 @@ def test_solve_positive_agrees_with_a_general_solver(xp: Any, dtype: str) -> Non
     right = rng.standard_normal((2, 6)).astype(dtype)
     with full_precision(xp.asarray(matrix)):
         found = to_numpy(solve_positive_definite(xp.asarray(matrix), xp.asarray(right)))
+        inverse = to_numpy(inverse_positive_definite(xp.asarray(matrix)))
     expected = np.linalg.solve(matrix.astype(float), right[..., None].astype(float))[..., 0]
-    assert np.allclose(found, expected, atol=1e-3 if dtype == "float32" else 1e-9)
+    atol = 1e-3 if dtype == "float32" else 1e-9
+    assert np.allclose(found, expected, atol=atol)
+    assert np.allclose(inverse, np.linalg.inv(matrix.astype(float)), atol=atol)
 
 
 def test_solve_positive_does_not_solve_with_an_indefinite_matrix(xp: Any) -> None:

@@ -113,14 +113,19 @@ def test_tangent_map_agrees_with_its_definition(xp: Any, dtype: str, kind: str) 
         assert np.linalg.norm(to_numpy(found).astype(float) - expected) < rtol * size
 
     along = J @ host["W"].astype(float).T.ravel()
+    S = np.random.default_rng(3).standard_normal((J.shape[1], J.shape[1]))
+    S += S.T
     with full_precision(A):
         tangent = MAPS[kind](A, U, V)
         check(tangent.apply(W), along)
         check(as_vector(tangent.adjoint(w)), J.T @ host["w"])
         check(as_vector(tangent.gram(w, W)), J.T @ (host["w"] * along))
         matrix, energies = tangent.normal_matrix(w**2), tangent.energies()
+        forms = tangent.quadratic_forms(xp.asarray(S.astype(dtype)))
     assert (matrix is not None) == (kind in STORED)
+    assert (forms is not None) == (kind in STORED)
     if matrix is not None:
+        check(forms, np.sum((J @ S) * J, axis=1))
         check(matrix, J.T @ (host["w"][:, None] ** 2 * J))
     assert (energies is None) == (kind in UNSTORED)
     if energies is not None:
@@ -144,6 +149,7 @@ def test_tangent_map_implements_the_protocol(kind: str) -> None:
         "adjoint",
         "gram",
         "normal_matrix",
+        "quadratic_forms",
         "admissible",
         "energies",
     }

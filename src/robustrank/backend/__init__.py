@@ -45,7 +45,12 @@ from robustrank.backend.gpu import (
     run_concurrently,
 )
 from robustrank.backend.libraries import LIBRARIES, load_library, standard_normal
-from robustrank.backend.primitives import kth_smallest, solve_positive_definite, thin_svd
+from robustrank.backend.primitives import (
+    inverse_positive_definite,
+    kth_smallest,
+    solve_positive_definite,
+    thin_svd,
+)
 
 __all__ = [
     "LIBRARIES",
@@ -72,6 +77,7 @@ __all__ = [
     "full_precision",
     "gpus",
     "has_double_precision",
+    "inverse_positive_definite",
     "is_array",
     "is_numpy",
     "kth_smallest",

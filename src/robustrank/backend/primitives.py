@@ -7,7 +7,7 @@ import numpy as np
 import scipy.linalg
 from array_api_compat import is_jax_array, is_torch_array
 
-from robustrank.backend.arrays import Array, namespace
+from robustrank.backend.arrays import Array, like, namespace
 from robustrank.backend.gpu import on_torch_gpu
 
 
@@ -32,11 +32,23 @@ def thin_svd(matrix: Array) -> tuple[Array, Array, Array]:
 
 
 def solve_positive_definite(matrix: Array, right: Array) -> Array:
-    """The solution x of matrix · x = right for a positive definite matrix.
+    """The solution x of matrix · x = right for a positive definite matrix, over leading axes.
 
     If the matrix is not positive definite, the result is NaN. For CuPy, and for batches of NumPy
     arrays, a general solver is used.
     """
+    return _solve_columns(matrix, right[..., None])[..., 0]
+
+
+def inverse_positive_definite(matrix: Array) -> Array:
+    """The inverse of a positive definite matrix, with the same exceptions."""
+    xp = namespace(matrix)
+    eye = xp.eye(matrix.shape[-1], **like(matrix))
+    return _solve_columns(matrix, xp.zeros_like(matrix) + eye)
+
+
+def _solve_columns(matrix: Array, right: Array) -> Array:
+    """The solutions for each column of ``right``."""
     xp = namespace(matrix)
     if isinstance(matrix, np.ndarray) and matrix.ndim == 2:
         try:
@@ -49,12 +61,12 @@ def solve_positive_definite(matrix: Array, right: Array) -> Array:
 
         factor = xp.linalg.cholesky(matrix)
         how = {"left_side": True, "lower": True}
-        half = triangular_solve(factor, right[..., None], **how)
-        return triangular_solve(factor, half, transpose_a=True, **how)[..., 0]
+        half = triangular_solve(factor, right, **how)
+        return triangular_solve(factor, half, transpose_a=True, **how)
     if not is_torch_array(matrix):
-        return xp.linalg.solve(matrix, right[..., None])[..., 0]
+        return xp.linalg.solve(matrix, right)
     import torch
 
     factor, failed = torch.linalg.cholesky_ex(matrix)
-    solution = torch.cholesky_solve(right[..., None], factor)[..., 0]
-    return xp.where(failed[..., None] == 0, solution, xp.nan)
+    solution = torch.cholesky_solve(right, factor)
+    return xp.where(failed[..., None, None] == 0, solution, xp.nan)

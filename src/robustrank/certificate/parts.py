@@ -18,6 +18,7 @@ Selection = np.ndarray[Any, np.dtype[np.bool_]]
 _INFORMS = 1e-6
 # With this many rejected measurements more than the rank, a second answer would be found.
 _SEARCHABLE = 5
+_CONTESTABLE = 0.4
 # The probability that outliers at random positions are responsible for some part of the result.
 _BY_CHANCE = 1e-4
 
@@ -100,6 +101,9 @@ class Parts:
         return np.flatnonzero(probability > _BY_CHANCE / len(probability)).tolist()
 
     def contestable(self, rank: int) -> list[int]:
-        """The parts where a second answer could have at least half as much support."""
+        """The parts where a second answer could have at least half as much support.
+
+        It is searched for where fewer are rejected, because some measurements fit both answers.
+        """
         enough = self.rejected > rank
-        return np.flatnonzero(enough & (2 * self.rejected >= self.supporting)).tolist()
+        return np.flatnonzero(enough & (self.rejected >= _CONTESTABLE * self.supporting)).tolist()

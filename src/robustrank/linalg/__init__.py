@@ -6,6 +6,7 @@ from robustrank.linalg.least_squares import (
     plain_least_squares,
     solve_directly,
     solve_normal_equations,
+    unit_leverages,
 )
 from robustrank.linalg.norms import frobenius_norm, spectral_norm
 from robustrank.linalg.products import matvec, scale_columns, vecmat, weighted
@@ -47,6 +48,7 @@ __all__ = [
     "solve_normal_equations",
     "spectral_norm",
     "symmetric_factors",
+    "unit_leverages",
     "vecmat",
     "weighted",
 ]

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import math
 
-from robustrank.backend import Array, epsilon, like, namespace, on_gpu, solve_positive_definite
+from robustrank.backend import (
+    Array,
+    epsilon,
+    inverse_positive_definite,
+    like,
+    namespace,
+    on_gpu,
+    solve_positive_definite,
+)
 from robustrank.linalg.conjugate_gradients import conjugate_gradient_iterates
 from robustrank.linalg.tangent_map import TangentMap, as_vector, from_vector
 
@@ -75,18 +83,41 @@ def solve_directly(
     Some directions change the factors and not the matrix, so no measurement depends on them. The
     solution has no component along them; giving them a positive stiffness changes nothing else.
     """
-    largest = _DIRECT_SIZE if on_gpu(right) else _DIRECT_SIZE_ON_CPU
-    if math.prod(right.shape[-2:]) > largest:
+    matrix = _definite_normal_matrix(tangent, weights, damping)
+    if matrix is None:
         return None
-    xp = namespace(right)
+    return from_vector(solve_positive_definite(matrix, as_vector(right)), right.shape[-1])
+
+
+def unit_leverages(tangent: TangentMap, weights: Array) -> Array | None:
+    """The leverage of each measurement in weighted least squares, divided by its weight, (m,).
+
+    The leverage is how much of a change of the measurement its fitted value follows. None where
+    least squares would be solved iteratively; NaN where the factorization fails.
+    """
+    xp = namespace(weights)
+    damping = _ROUNDINGS * epsilon(weights) * xp.sum(weights, axis=-1)
+    matrix = _definite_normal_matrix(tangent, weights, damping)
+    if matrix is None:
+        return None
+    inverse = inverse_positive_definite(matrix)
+    return tangent.quadratic_forms((inverse + xp.matrix_transpose(inverse)) / 2)
+
+
+def _definite_normal_matrix(tangent: TangentMap, weights: Array, damping: Array) -> Array | None:
+    """The matrix of the damped normal equations, positive definite; None if it is too large."""
+    r, n = tangent.U.shape[-1], tangent.U.shape[-2] + tangent.V.shape[-2]
+    if r * n > (_DIRECT_SIZE if on_gpu(weights) else _DIRECT_SIZE_ON_CPU):
+        return None
+    xp = namespace(weights)
     matrix = tangent.normal_matrix(weights)
     if matrix is None:
         return None
     null = _null_directions(tangent.U, tangent.V)
     stiffness = xp.sum(weights, axis=-1)[..., None, None]
     matrix += xp.matrix_transpose(null) @ (stiffness * null)
-    matrix += damping[..., None, None] * xp.eye(matrix.shape[-1], **like(right))
-    return from_vector(solve_positive_definite(matrix, as_vector(right)), right.shape[-1])
+    matrix += damping[..., None, None] * xp.eye(matrix.shape[-1], **like(weights))
+    return matrix
 
 
 def _solve_iteratively(

@@ -37,6 +37,12 @@ class TangentMap(Protocol):
         If some W are not admissible, it is block diagonal and positive definite on the others.
         """
 
+    def quadratic_forms(self, matrix: Array) -> Array | None:
+        """``j @ matrix @ j`` for each measurement, if ``apply(W)`` is j · ``as_vector(W)``.
+
+        The matrix is symmetric. None where ``normal_matrix`` is.
+        """
+
     def admissible(self, W: Array) -> Array:
         """The part of W along which the matrix may change: all of it, unless it is symmetric."""
 

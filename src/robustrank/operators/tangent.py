@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -59,14 +60,20 @@ class StoredTangent:
         """The matrix of ``gram``, accumulated in blocks so that the rows are not copied."""
         xp = namespace(self.rows)
         flat = self._flat()
-        *leading, m, size = flat.shape
+        *leading, _, size = flat.shape
         total = xp.zeros((*leading, size, size), **like(flat))
-        for first in range(0, m, _BLOCK_ROWS):
-            block = slice(first, min(first + _BLOCK_ROWS, m))
+        for block in self._blocks():
             # A product of a matrix with its own transpose takes half the time.
             rows = xp.sqrt(weights[..., block, None]) * flat[..., block, :]
             total += xp.matrix_transpose(rows) @ rows
         return total
+
+    def quadratic_forms(self, matrix: Array) -> Array:
+        """The quadratic form of each row, in blocks so that the rows are not copied."""
+        xp = namespace(self.rows)
+        flat = self._flat()
+        blocks = [flat[..., block, :] for block in self._blocks()]
+        return xp.concat([xp.sum((rows @ matrix) * rows, axis=-1) for rows in blocks], axis=-1)
 
     def admissible(self, W: Array) -> Array:
         """Every W is admissible."""
@@ -81,6 +88,11 @@ class StoredTangent:
 
     def _kernels(self) -> Kernels | None:
         return kernels_for(self.rows) if self.rows.ndim == 3 else None
+
+    def _blocks(self) -> Iterator[slice]:
+        m = self.rows.shape[-3]
+        for first in range(0, m, _BLOCK_ROWS):
+            yield slice(first, min(first + _BLOCK_ROWS, m))
 
     def _flat(self) -> Array:
         *leading, r, n = self.rows.shape
@@ -110,6 +122,10 @@ class UnstoredTangent:
         return self.adjoint(weights * self.apply(W))
 
     def normal_matrix(self, weights: Array) -> None:
+        """Not available without storing the map."""
+        return
+
+    def quadratic_forms(self, matrix: Array) -> None:
         """Not available without storing the map."""
         return
 

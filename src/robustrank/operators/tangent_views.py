@@ -41,6 +41,10 @@ class TangentView:
         """Not available, unless a view overrides it; conjugate gradients are used instead."""
         return None
 
+    def quadratic_forms(self, matrix: Array) -> Array | None:
+        """Not available, unless a view overrides it."""
+        return None
+
     def admissible(self, W: Array) -> Array:
         """What the inner map admits."""
         return self.inner.admissible(W)
@@ -70,6 +74,10 @@ class ScaledTangent(TangentView):
         matrix = self.inner.normal_matrix(self.factor * weights)
         return None if matrix is None else self.factor * matrix
 
+    def quadratic_forms(self, matrix: Array) -> Array | None:
+        forms = self.inner.quadratic_forms(self.factor * matrix)
+        return None if forms is None else self.factor * forms
+
 
 @dataclass(frozen=True, eq=False)
 class RowScaledTangent(TangentView):
@@ -88,6 +96,10 @@ class RowScaledTangent(TangentView):
 
     def normal_matrix(self, weights: Array) -> Array | None:
         return self.inner.normal_matrix(self.factors**2 * weights)
+
+    def quadratic_forms(self, matrix: Array) -> Array | None:
+        forms = self.inner.quadratic_forms(matrix)
+        return None if forms is None else self.factors**2 * forms
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +120,10 @@ class SubsetTangent(TangentView):
 
     def normal_matrix(self, weights: Array) -> Array | None:
         return self.inner.normal_matrix(scattered(weights, self.rows, self.measurements))
+
+    def quadratic_forms(self, matrix: Array) -> Array | None:
+        forms = self.inner.quadratic_forms(matrix)
+        return None if forms is None else namespace(forms).take(forms, self.rows)
 
     def energies(self) -> Array | None:
         energies = self.inner.energies()
@@ -135,6 +151,10 @@ class WatchedTangent(TangentView):
     def normal_matrix(self, weights: Array) -> Array | None:
         self.before()
         return self.inner.normal_matrix(weights)
+
+    def quadratic_forms(self, matrix: Array) -> Array | None:
+        self.before()
+        return self.inner.quadratic_forms(matrix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,9 +196,15 @@ class SymmetricTangent(TangentView):
         xp = namespace(matrix)
         eye = xp.eye(matrix.shape[-1], **like(matrix))
         stiffness = xp.sum(weights, axis=-1)[..., None, None]
-        once = self._admissible_rows(matrix)
-        both = self._admissible_rows(xp.matrix_transpose(once))
+        both = self._admissible_in_rows_and_columns(matrix)
         return both + stiffness * (eye - self._admissible_rows(eye))
+
+    def quadratic_forms(self, matrix: Array) -> Array | None:
+        return self.inner.quadratic_forms(self._admissible_in_rows_and_columns(matrix))
+
+    def _admissible_in_rows_and_columns(self, matrix: Array) -> Array:
+        transposed = namespace(matrix).matrix_transpose(self._admissible_rows(matrix))
+        return self._admissible_rows(transposed)
 
     def _admissible_rows(self, matrix: Array) -> Array:
         """The admissible part of each row, which stands for a W."""

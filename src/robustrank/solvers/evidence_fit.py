@@ -13,7 +13,7 @@ from robustrank.certificate import best_set
 from robustrank.linalg import Point, TangentMap, lower_median, plain_least_squares, retract
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, linearize, relative_length
-from robustrank.solvers.leave_one_out import leave_one_out_residuals, mean_leverage
+from robustrank.solvers.leave_one_out import leave_one_out_residuals, leverages
 from robustrank.solvers.weights import TruncatedWeights, WeightFunction
 
 _FIRST_WIDTH, _DECAY = 2.5, 0.7  # of the weights, in standard deviations of the residuals
@@ -176,11 +176,10 @@ class EvidenceFit(Solver[EvidenceFitState]):
         )
         evidence = float(inliers.evidence)
         width = _FIRST_WIDTH * float(inliers.deviation) if before is None else _DECAY * before.width
-        used = xp.ones_like(magnitudes) if before is None else before.weights
-        leverage = mean_leverage(used, problem.degrees_of_freedom)
-        left_out = leave_one_out_residuals(magnitudes, used, leverage)
-        ratio = left_out / (spread * max(width, float(xp.finfo(spread.dtype).smallest_normal)))
-        soft = (xp.min(spread) / spread) ** 2 / (1 + xp.clip(ratio, max=1e6) ** 2)
+        weights = xp.ones_like(magnitudes) if before is None else before.weights
+        if before is None or before.fitting_since is None:
+            own = leverages(tangent, weights, problem.degrees_of_freedom)
+            weights = _soft_weights(leave_one_out_residuals(magnitudes, own), spread, width)
         best = Best(point, evidence, iteration)
         if before is not None and not evidence > before.best.evidence:
             best = before.best
@@ -189,7 +188,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
             V=point.right,
             residual=residual,
             median=lower_median(xp.abs(residual)),
-            weights=xp.where(ratio <= _BEYOND_WIDTH, soft, xp.zeros_like(soft)),
+            weights=weights,
             moved=moved,
             point=point,
             tangent=tangent,
@@ -201,3 +200,11 @@ class EvidenceFit(Solver[EvidenceFitState]):
             fitting_since=None if before is None else before.fitting_since,
             iteration=iteration,
         )
+
+
+def _soft_weights(left_out: Array, spread: Array, width: float) -> Array:
+    """Weights that decrease with the leave-one-out residual, zero far beyond the width."""
+    xp = namespace(left_out)
+    ratio = left_out / (spread * max(width, float(xp.finfo(spread.dtype).smallest_normal)))
+    soft = (xp.min(spread) / spread) ** 2 / (1 + xp.clip(ratio, max=1e6) ** 2)
+    return xp.where(ratio <= _BEYOND_WIDTH, soft, xp.zeros_like(soft))

@@ -260,7 +260,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         """
         xp, freedom = namespace(magnitudes), problem.degrees_of_freedom
         leverage = mean_leverage(fitted_with, freedom)
-        left_out = leave_one_out_residuals(magnitudes, fitted_with, leverage)
+        left_out = leave_one_out_residuals(magnitudes, fitted_with * leverage[..., None])
         typical = median_of_selected(left_out, fitted_with > 0)
         error = _error_from_noise(typical / problem.scale, leverage)
         near_cutoff = 2 * self.settling.alpha_h * xp.sqrt(leverage / freedom)  # of that error

@@ -20,7 +20,7 @@ from robustrank.linalg import (
 )
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, linearize, relative_length
-from robustrank.solvers.leave_one_out import leave_one_out_residuals, mean_leverage
+from robustrank.solvers.leave_one_out import leave_one_out_residuals, leverages
 from robustrank.solvers.weights import TruncatedWeights, WeightFunction
 
 _FAR = 5.0  # times half the length of the shortest interval with half of the values
@@ -112,8 +112,9 @@ class GroupFit(Solver[GroupFitState]):
 
     def start(self, problem: Problem, rng: np.random.Generator) -> GroupFitState:
         initial, xp = self.initial, namespace(problem.y)
-        fitted = problem.operator.measure(initial.scaled_left, initial.right)
-        predicted = _left_out(problem, problem.y, fitted, xp.ones_like(fitted))
+        tangent, residual = linearize(problem, initial)
+        own = leverages(tangent, xp.ones_like(residual), problem.degrees_of_freedom)
+        predicted = problem.y - leave_one_out_residuals(residual, own)
         if self.fault is Fault.OFFSET:
             values, unit = (problem.y - predicted) / problem.row_factors, 1.0
         else:  # the gains of the larger half of the predictions
@@ -185,8 +186,14 @@ class GroupFit(Solver[GroupFitState]):
         if before is not None:
             iteration, weights = before.iteration + 1, before.weights
             values, _ = self._true_values(problem, before.second, parameters)
-        predicted = _left_out(problem, values, fitted, weights)
-        errors = [problem.y - self._measured(problem, predicted, one) for one in parameters]
+        # The true values that the other measurements predict.
+        own = leverages(tangent, weights, problem.degrees_of_freedom)
+        predicted = values - leave_one_out_residuals(values - fitted, own)
+        # The variance of such a prediction is in proportion to 1 / (1 − leverage).
+        precision = xp.sqrt(1 - own)
+        errors = [
+            precision * (problem.y - self._measured(problem, predicted, one)) for one in parameters
+        ]
         second = _probability(errors, share, deviation)
         near = xp.minimum(*map(xp.abs, errors)) <= _OUTLYING * deviation
         weights = xp.astype(near, fitted.dtype)
@@ -259,12 +266,6 @@ class GroupFit(Solver[GroupFitState]):
         if self.fault is Fault.OFFSET:  # the same for all sensors before rows are scaled
             return values + parameter * problem.row_factors
         return values * parameter
-
-
-def _left_out(problem: Problem, values: Array, fitted: Array, weights: Array) -> Array:
-    """The true values that the other measurements predict."""
-    leverage = mean_leverage(weights, problem.degrees_of_freedom)
-    return values - leave_one_out_residuals(values - fitted, weights, leverage)
 
 
 def _probability(errors: list[Array], share: float, deviation: float) -> Array:

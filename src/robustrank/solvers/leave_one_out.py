@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 from robustrank.backend import Array, namespace
+from robustrank.linalg import TangentMap, unit_leverages
 
 # With very few inliers the mean leverage is only known roughly; no leverage is taken to be larger.
-_MOST_LEVERAGE = 0.95
+_MOST_MEAN_LEVERAGE = 0.95
+_MOST_LEVERAGE = 0.99
 
 
 def mean_leverage(weights: Array, degrees_of_freedom: int) -> Array:
     """The mean share of a fitted value that is due to the measurement itself: d/N."""
     xp = namespace(weights)
-    least = degrees_of_freedom / _MOST_LEVERAGE
+    least = degrees_of_freedom / _MOST_MEAN_LEVERAGE
     return degrees_of_freedom / xp.clip(xp.sum(weights, axis=-1), min=least)
 
 
-def leave_one_out_residuals(magnitudes: Array, weights: Array, leverage: Array) -> Array:
-    """|residual| of a fit with these weights, corrected for the leverage of each measurement.
+def leverages(tangent: TangentMap, weights: Array, degrees_of_freedom: int) -> Array:
+    """The leverage of each measurement in weighted least squares, (m,).
+
+    For large problems it is taken to be in proportion to the weight.
+    """
+    xp = namespace(weights)
+    mean = weights * mean_leverage(weights, degrees_of_freedom)[..., None]
+    unit = unit_leverages(tangent, weights)
+    if unit is None:
+        return mean
+    own = weights * unit
+    return xp.clip(xp.where(xp.isfinite(own), own, mean), min=0.0, max=_MOST_LEVERAGE)
+
+
+def leave_one_out_residuals(residuals: Array, leverages: Array) -> Array:
+    """Residuals of a fit, corrected for the leverage of each measurement.
 
     The residual of an inlier is 1 − leverage times what it would be without that inlier. Without
     the correction, inliers would look too good and rejected measurements too bad, and both would
     stay as they are.
     """
-    return magnitudes / (1 - leverage[..., None] * weights)
+    return residuals / (1 - leverages)

@@ -1,0 +1,38 @@
+"""Problems of the battery for which a wrong result was once certified."""
+
+from __future__ import annotations
+
+import pytest
+
+import robustrank as rr
+from experiments.battery.problems import draw
+from robustrank.metrics import normalized_error
+
+CLAIMS = {rr.Status.RECOVERED, rr.Status.SETTLED}
+NO_CLAIMS = set(rr.Status) - CLAIMS
+CASES = {
+    "outliers of high leverage beside exact inliers": (
+        ("symmetric", 236, 90_000),
+        {rr.Status.RECOVERED},
+    ),
+    "two impostors of high leverage": (("symmetric", 198, 90_000), {rr.Status.SETTLED}),
+    "impostors with a majority in some columns": (
+        ("scarce columns", 64, 95_000),
+        {rr.Status.AMBIGUOUS},
+    ),
+    "a lower rank with larger noise": (("two sizes", 119, 90_000), {rr.Status.SETTLED}),
+    "offsets that no row could be told from": (("blocks", 132, 90_000), NO_CLAIMS),
+    "offsets that resemble noise": (("correlated", 9, 82_000), NO_CLAIMS),
+}
+
+
+@pytest.mark.filterwarnings("ignore::robustrank.UndersampledWarning")  # one rank is too large
+@pytest.mark.parametrize("case", CASES)
+def test_status_is_right_where_it_was_once_wrong(case: str) -> None:
+    (family, trial, seed), expected = CASES[case]
+    problem = draw(family, trial, seed)
+    result = rr.recover(problem.A, problem.y, problem.rank, symmetric=problem.symmetric)
+    assert result.status in expected
+    if result.certified:
+        error = normalized_error((result.left, result.right), (problem.left, problem.right))
+        assert error < max(3 * problem.oracle().error, 1e-6)
