@@ -55,3 +55,16 @@ def test_with_few_measurements_a_missing_singular_value_is_not_taken_for_noise()
     solver = rr.GaussNewton(settling=rr.Settling(start_after=0))
     rank_1 = rr.recover(planted.A, planted.y, 1, solver=solver)
     assert not rank_1.certified
+
+
+@pytest.mark.parametrize(("inliers", "noise", "too_low"), [(160, 0.06, True), (170, 0.06, False)])
+def test_large_noise_in_few_measurements_may_be_a_missing_column(
+    inliers: int, noise: float, too_low: bool
+) -> None:
+    """A matrix of the given rank has 66 degrees of freedom."""
+    planted = plant(20, 15, 1, 400, noise=0.02, rng=0)
+    result = rr.recover(planted.A, planted.y, 1)
+    problem = Problem(as_operator(planted.A), planted.y, 2)
+    assert not rank_may_be_too_low(problem, result)
+    certificate = replace(result.certificate, inliers=inliers, noise=noise)
+    assert rank_may_be_too_low(problem, replace(result, certificate=certificate)) is too_low

@@ -22,6 +22,9 @@ CASES = {
     ),
     "a lower rank with larger noise": (("two sizes", 119, 90_000), {rr.Status.SETTLED}),
     "offsets that no row could be told from": (("blocks", 132, 90_000), NO_CLAIMS),
+    "missing columns that resemble noise": (("correlated", 68, 100_000), NO_CLAIMS),
+    "outliers that were rejected too late": (("scarce columns", 236, 100_000), CLAIMS),
+    "small A_i that are mostly noise": (("many sizes", 242, 100_000), CLAIMS),
     "offsets that resemble noise": (("correlated", 9, 82_000), NO_CLAIMS),
 }
 

@@ -12,6 +12,9 @@ from robustrank.result import Recovery
 # Surplus columns, fitted to noise, have singular values up to twice the edge of the noise.
 _CLEAR_OF_NOISE = 3.0
 _ABOVE_NOISE = 1.3
+# A column that is missing looks like noise of its size. With fewer inliers than this for each degree
+# of freedom of the given rank, it may not show in the back-projection, so the noise must be small.
+_FEW_INLIERS, _SMALL_NOISE = 2.5, 0.05
 
 
 def rank_above_noise(problem: Problem, recovery: Recovery) -> int:
@@ -27,8 +30,13 @@ def rank_above_noise(problem: Problem, recovery: Recovery) -> int:
 def rank_may_be_too_low(problem: Problem, recovery: Recovery) -> bool:
     """Whether the residuals of the inliers may be more than noise.
 
-    They may if their back-projection has a singular value above the edge of the noise.
+    They may if their back-projection has a singular value above the edge of the noise, or if they
+    are large and few. ``problem`` has the given rank, and the result a lower one.
     """
+    certificate = recovery.certificate
+    few = certificate.inliers < _FEW_INLIERS * problem.degrees_of_freedom
+    if few and certificate.noise > _SMALL_NOISE:
+        return True
     problem = problem.with_unit_rows
     residual = recovery.residual * problem.row_factors
     count = int(namespace(residual).count_nonzero(~recovery.outliers))

@@ -20,7 +20,7 @@ _FIRST_WIDTH, _DECAY = 2.5, 0.7  # of the weights, in standard deviations of the
 _BEYOND_WIDTH = 10.0  # measurements beyond this many widths have no weight
 _PATIENCE, _LONG_PATIENCE = 4, 15  # steps of narrower weights without more evidence
 _LOW_NOISE = 0.02  # relative to what a trivial prediction leaves
-_RESELECTIONS = 4  # steps of the final fit that choose the inliers again
+_RESELECTIONS = 4  # steps of the final fit that choose the inliers again in any case
 _SMALL_STEP = 0.1  # of the error that noise causes
 _ACCURACY = 1e-3  # of each linear solve
 
@@ -120,7 +120,8 @@ class EvidenceFit(Solver[EvidenceFitState]):
             return after
         if moved < _SMALL_STEP * self._error_from_noise(problem, state):
             after = replace(after, moved=0.0)  # converged, as far as the noise allows
-        if iteration - state.fitting_since <= _RESELECTIONS:
+        better = after.evidence > state.best.evidence
+        if better or iteration - state.fitting_since <= _RESELECTIONS:
             return self._with_inliers(problem, after)
         return replace(after, weights=state.weights, cutoff=state.cutoff)
 

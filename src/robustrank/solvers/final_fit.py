@@ -74,22 +74,24 @@ class FinalFit:
 
     def best(self, problem: Problem, candidate: Solver[Any], start: Outcome) -> Fitted | None:
         """The fit with the most evidence from where a run of a candidate ended."""
-        initial = point_of(start.state.U, start.state.V)
-        fits = [
-            EvidenceFit(initial, equal_noise=equal_noise, name=candidate.name)
-            for equal_noise in ((False, True) if rows_differ(problem) else (False,))
-        ]
-        return self._best(problem, fits)
+        fit = EvidenceFit(point_of(start.state.U, start.state.V), name=candidate.name)
+        proportional = self._fitted(problem, fit)
+        equal = None
+        if rows_differ(problem):
+            if proportional and proportional.evidence > 0:
+                fit = replace(fit, initial=proportional.state.point)
+            equal = self._fitted(problem, replace(fit, equal_noise=True))
+        return self._with_faults(problem, [it for it in (proportional, equal) if it])
 
     def of_rank(self, problem: Problem, fitted: Fitted) -> Fitted | None:
         """The fit of a problem of lower rank, from the best approximation of a fit."""
         point, kept = fitted.state.point, (..., slice(problem.rank))
         truncated = Point(point.left[kept], point.values[kept], point.right[kept])
-        return self._best(problem, [replace(fitted.solver, initial=truncated)])
+        lower = self._fitted(problem, replace(fitted.solver, initial=truncated))
+        return self._with_faults(problem, [lower] if lower else [])
 
-    def _best(self, problem: Problem, fits: list[EvidenceFit]) -> Fitted | None:
+    def _with_faults(self, problem: Problem, found: list[Fitted]) -> Fitted | None:
         """The one with the most evidence of several fits, with or without sensors with a fault."""
-        found = [fitted for fit in fits if (fitted := self._fitted(problem, fit))]
         if not found:
             return None
         best = max(found, key=lambda it: it.evidence)
