@@ -12,8 +12,9 @@ from robustrank.result import Recovery
 # Surplus columns, fitted to noise, have singular values up to twice the edge of the noise.
 _CLEAR_OF_NOISE = 3.0
 _ABOVE_NOISE = 1.3
-# A column that is missing looks like noise of its size. With fewer inliers than this for each degree
-# of freedom of the given rank, it may not show in the back-projection, so the noise must be small.
+# A column that is missing looks like noise of its size. With fewer inliers than this for each
+# degree of freedom of the given rank, it may not show in the back-projection, so the noise must be
+# small.
 _FEW_INLIERS, _SMALL_NOISE = 2.5, 0.05
 
 
