@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import robustrank as rr
 from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
+from robustrank.simulate import plant
 
 
 def problem_of(m: int, rank: int = 1, dtype: Any = float) -> Problem:
@@ -36,6 +38,24 @@ def test_exact_fits_are_relative_to_a_typical_measurement() -> None:
     residual = np.zeros(60)
     residual[:6] = limit * np.asarray([0.99, -0.99, 1.01, -1.01, np.inf, -np.inf])
     assert is_exact_fit(problem, residual)[:7].tolist() == [True, True] + [False] * 4 + [True]
+
+
+@pytest.mark.parametrize(("small", "exact"), [(31, 60), (29, 29)])
+def test_residuals_that_fill_the_tolerance_are_noise(small: int, exact: int) -> None:
+    problem = problem_of(60)
+    limit = 5e-7 * float(np.sort(np.abs(problem.y))[29])
+    residual = np.where(np.arange(60) < small, 0.05 * limit, 0.5 * limit)
+    assert np.count_nonzero(is_exact_fit(problem, residual)) == exact
+
+
+@pytest.mark.parametrize("noise", [0.0, 5e-5])
+def test_noise_below_the_tolerance_of_float32_is_not_rounding(noise: float) -> None:
+    """The tolerance is 1.2e-4 of a typical measurement."""
+    planted = plant(20, 15, 2, 400, outliers=0.1, rng=3)
+    typical = np.median(np.abs(planted.y))
+    y = planted.y + noise * typical * np.random.default_rng(0).standard_normal(400)
+    result = rr.recover(planted.A.astype("float32"), y.astype("float32"), 2)
+    assert result.status is (rr.Status.SETTLED if noise else rr.Status.RECOVERED)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ CASES = {
     "missing columns that resemble noise": (("correlated", 68, 100_000), NO_CLAIMS),
     "outliers that were rejected too late": (("scarce columns", 236, 100_000), CLAIMS),
     "small A_i that are mostly noise": (("many sizes", 242, 100_000), CLAIMS),
+    "a surplus column that fits two outliers": (("sparse", 174, 101_000), CLAIMS),
+    "a surplus column beside offsets": (("scarce columns", 99, 101_000), NO_CLAIMS),
     "offsets that resemble noise": (("correlated", 9, 82_000), NO_CLAIMS),
 }
 

@@ -11,6 +11,9 @@ from robustrank.problem import Problem
 # rounding, at about 1e-8; residuals that are small by chance are far larger.
 _SMALL = 5e-7
 _ROUNDINGS = 1000
+# Rounding leaves far less than the tolerance. If fewer than half of the residuals within it are
+# below this share of it, they are noise.
+_MOSTLY_BELOW = 0.1
 # A measurement beyond the degrees of freedom is fitted by chance with a probability of about the
 # tolerance. Ten times the expected number of such fits, plus ten, does not occur in practice.
 _MARGIN = 10
@@ -22,8 +25,12 @@ def exact_tolerance(problem: Problem) -> float:
 
 
 def is_exact_fit(problem: Problem, residual: Array) -> Array:
-    """Which measurements are fitted within the tolerance, boolean of shape (m,)."""
-    return namespace(residual).abs(residual) <= exact_tolerance(problem) * problem.resolution
+    """Which measurements are fitted up to rounding, boolean of shape (m,)."""
+    xp = namespace(residual)
+    magnitudes, tolerance = xp.abs(residual), exact_tolerance(problem) * problem.resolution
+    within, below = magnitudes <= tolerance, magnitudes <= _MOSTLY_BELOW * tolerance
+    is_noise = 2 * xp.count_nonzero(below) < xp.count_nonzero(within)
+    return within & (below | ~is_noise)
 
 
 def required_fits(problem: Problem, measurements: int) -> int:

@@ -35,8 +35,9 @@ from robustrank.solvers.rank_estimate import RankEstimator
 # No other candidate would find more.
 _DECIDED = {Status.RECOVERED, Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
 _LOW_NOISE, _AMPLE = 0.02, 1.25
-# A surplus column explains noise only; one that is needed reduces the noise by more than this.
-_MORE_NOISE, _NO_NOISE = 3.0, 1e-12
+# A fit without the last column is tried if that adds less than this many standard deviations of the
+# noise to the typical inlier. A column that is needed reduces the noise by more than the second.
+_LITTLE, _MORE_NOISE, _NO_NOISE = 30.0, 3.0, 1e-12
 # The share of the time limit that iterations may use; the rest is for the certificate.
 _ITERATING = 0.9
 
@@ -201,7 +202,7 @@ class _Search:
             return recovery
         settled = recovery.status is Status.SETTLED
         ranks = {rank_above_noise(problem, recovery)}
-        if settled and fitted.loss_by_truncation() < _MORE_NOISE:
+        if settled and fitted.loss_by_truncation() < _LITTLE:
             ranks.add(recovery.rank - 1)
         for rank in sorted(ranks & set(range(1, recovery.rank))):
             lower_problem = problem.of_rank(rank)
@@ -211,7 +212,11 @@ class _Search:
             lower = self._assembled(lower_problem, lower_fit, before)
             lower = _downgraded_if_rank_too_low(problem, lower)
             noise = lower.certificate.noise / max(recovery.certificate.noise, _NO_NOISE)
-            better = lower_fit.evidence > fitted.evidence if settled else lower.certified
+            better = lower.certified
+            if settled:  # sensors with a fault are explained by one fit or by both
+                better = lower_fit.evidence > fitted.evidence or (
+                    lower.certificate.evidence > recovery.certificate.evidence
+                )
             if was_stopped(lower) or (better and noise < _MORE_NOISE):
                 return lower
         return recovery
