@@ -11,15 +11,16 @@ from experiments.definition import DEFAULT, Outcome, Place, Procedure, Study
 from robustrank.result import Status
 from robustrank.simulate import Planted
 
-FIRST_SEED = 95_000
+FIRST_SEED = 110_000
 # Of each of the fifteen families; ``make study-certificates`` runs 1,340.
 _TRIALS, _QUICK_TRIALS = 67, 4
 # A RECOVERED result is wrong if its error is larger, in float64 and in float32.
 _EXACT = {"float64": 1e-5, "float32": 1e-3}
 # A SETTLED result is wrong if its error is above this, and above so many times the oracle's.
 _NOISY, _TIMES_ORACLE = 1e-4, 3.0
-# An oracle with a larger error has not solved the problem.
-_SOLVED = 0.3
+# An oracle with a larger error has not solved the problem: no result with a larger expected error
+# is certified.
+_SOLVED = 0.1
 
 
 @dataclass(frozen=True)

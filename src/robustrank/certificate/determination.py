@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from robustrank.backend import Array, epsilon, like, namespace
+from robustrank.certificate.clusters import Labels
 from robustrank.linalg import (
     TangentMap,
     conjugate_gradient_iterates,
@@ -17,8 +17,6 @@ from robustrank.linalg import (
     solve_normal_equations,
 )
 from robustrank.theory import degrees_of_freedom
-
-Labels = np.ndarray[Any, np.dtype[np.intp]]
 
 # In exact arithmetic, conjugate gradients need at most one step per degree of freedom.
 _STEPS_PER_DEGREE = 10

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.special import betainc
 
+from robustrank.certificate.clusters import Labels, Selection
+
 Values = np.ndarray[Any, np.dtype[np.float64]]
-Labels = np.ndarray[Any, np.dtype[np.intp]]
-Selection = np.ndarray[Any, np.dtype[np.bool_]]
 
 # A measurement informs a row or a column of the matrix if it depends on it at all: its energy is
 # at least this share of that of the measurement that depends on it most.
