@@ -7,7 +7,15 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from robustrank.backend import Array, as_generator, check_count, epsilon, like, namespace
+from robustrank.backend import (
+    Array,
+    as_generator,
+    check_count,
+    epsilon,
+    is_numpy,
+    like,
+    namespace,
+)
 from robustrank.linalg import (
     Point,
     TangentMap,
@@ -230,7 +238,9 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         soft = self.weighting.weights(width, magnitudes, median)
         settling = phase == Phase.SETTLING
         late = settling & (iteration >= since + _SETTLING_STEPS)
-        hard, typical = self._settled_weights(problem, magnitudes, fitted_with, change, late)
+        hard, typical = soft, median
+        if not is_numpy(settling) or bool(xp.any(settling)):  # elsewhere, the test takes longer
+            hard, typical = self._settled_weights(problem, magnitudes, fitted_with, change, late)
         return GaussNewtonState(
             U=point.scaled_left,
             V=point.right,
