@@ -11,10 +11,12 @@ from experiments.battery.corruption import KINDS, RANDOM, Context
 from experiments.battery.noise import NOISES, NONE, QUANTIZED, add_noise
 from experiments.battery.oracle import Oracle, solve
 from experiments.battery.sensing import FAMILIES
+from robustrank.linalg import lower_median
 from robustrank.theory import degrees_of_freedom, symmetric_degrees_of_freedom
 
 Array = np.ndarray[Any, Any]
 NO_OUTLIERS = "none"
+_LEAST_NOISE = 1e-4
 POSSIBLE, TOO_FEW, NOISE_ONLY, MOSTLY_OUTLIERS = (
     "possible",
     "too few",
@@ -123,8 +125,8 @@ def draw(family: str, trial: int, seed: int) -> BatteryProblem:
     proportional = bool(rng.random() < 0.5)
     sizes = context.sizes if proportional else np.full(m, context.typical)
     measured = add_noise(noise, level, sizes, y, rng)
-    if not np.median(np.abs(measured)) > 0:  # half of y rounded to zero would be refused
-        noise = "gaussian"
+    if not lower_median(np.abs(measured)) > 0:  # half of y would be zero, which is refused
+        noise, level = "gaussian", max(level, _LEAST_NOISE)
         measured = add_noise(noise, level, sizes, y, rng)
     y = measured
     if task == NOISE_ONLY:

@@ -27,6 +27,7 @@ CASES = {
     "small A_i that are mostly noise": (("many sizes", 242, 100_000), CLAIMS),
     "a surplus column that fits two outliers": (("sparse", 174, 101_000), CLAIMS),
     "a surplus column beside offsets": (("scarce columns", 99, 101_000), NO_CLAIMS),
+    "a lower rank with noise of equal size": (("two sizes", 16, 110_000), CLAIMS),
     "offsets that resemble noise": (("correlated", 9, 82_000), NO_CLAIMS),
 }
 

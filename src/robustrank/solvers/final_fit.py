@@ -74,27 +74,26 @@ class FinalFit:
 
     def best(self, problem: Problem, candidate: Solver[Any], start: Outcome) -> Fitted | None:
         """The fit with the most evidence from where a run of a candidate ended."""
-        fit = EvidenceFit(point_of(start.state.U, start.state.V), name=candidate.name)
-        proportional = self._fitted(problem, fit)
-        equal = None
-        if rows_differ(problem):
-            if proportional and proportional.evidence > 0:
-                fit = replace(fit, initial=proportional.state.point)
-            equal = self._fitted(problem, replace(fit, equal_noise=True))
-        return self._with_faults(problem, [it for it in (proportional, equal) if it])
+        point = point_of(start.state.U, start.state.V)
+        return self._best(problem, EvidenceFit(point, name=candidate.name))
 
     def of_rank(self, problem: Problem, fitted: Fitted) -> Fitted | None:
         """The fit of a problem of lower rank, from the best approximation of a fit."""
         point, kept = fitted.state.point, (..., slice(problem.rank))
         truncated = Point(point.left[kept], point.values[kept], point.right[kept])
-        lower = self._fitted(problem, replace(fitted.solver, initial=truncated))
-        return self._with_faults(problem, [lower] if lower else [])
+        return self._best(problem, replace(fitted.solver, initial=truncated, equal_noise=False))
 
-    def _with_faults(self, problem: Problem, found: list[Fitted]) -> Fitted | None:
-        """The one with the most evidence of several fits, with or without sensors with a fault."""
-        if not found:
+    def _best(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
+        """The best fit for either kind of noise, with or without sensors that have a fault."""
+        best = self._fitted(problem, fit)
+        if rows_differ(problem):
+            if best and best.evidence > 0:
+                fit = replace(fit, initial=best.state.point)
+            equal = self._fitted(problem, replace(fit, equal_noise=True))
+            if equal and not (best and best.evidence >= equal.evidence):
+                best = equal
+        if best is None:
             return None
-        best = max(found, key=lambda it: it.evidence)
         for fault in _possible_faults(problem, best):
             best = self._without_faults(problem, best, fault) or best
         return best
