@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -45,7 +46,7 @@ class Battery:
 
     def problem(self, trial: int) -> BatteryProblem:
         """The problem of a trial with everything that is known about it."""
-        return draw(self.family, trial, FIRST_SEED)
+        return _drawn(self.family, trial)
 
     def rank_given(self, trial: int) -> int:
         """The rank passed to the solver: the true one, one more, or one less."""
@@ -59,6 +60,11 @@ class Battery:
         """The problem of a trial."""
         drawn = self.problem(trial)
         return Planted(drawn.A, drawn.y, drawn.left, drawn.right, drawn.outliers, self.seed(trial))
+
+
+@functools.lru_cache(maxsize=1)  # a trial asks for its problem several times
+def _drawn(family: str, trial: int) -> BatteryProblem:
+    return draw(family, trial, FIRST_SEED)
 
 
 def certificates(quick: bool = False) -> Study[Battery]:
