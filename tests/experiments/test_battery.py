@@ -28,6 +28,10 @@ CASES = {
     "a surplus column that fits two outliers": (("sparse", 174, 101_000), CLAIMS),
     "a surplus column beside offsets": (("scarce columns", 99, 101_000), NO_CLAIMS),
     "a lower rank with noise of equal size": (("two sizes", 16, 110_000), CLAIMS),
+    "a part with the opposite sign": (("blocks", 524, 120_000), {rr.Status.AMBIGUOUS}),
+    "the opposite sign with a majority": (("many sizes", 759, 120_000), {rr.Status.AMBIGUOUS}),
+    "a surplus column that fits eight outliers": (("scarce columns", 1324, 120_000), CLAIMS),
+    "a missing column beside small A_i": (("two sizes", 1235, 120_000), NO_CLAIMS),
     "offsets that resemble noise": (("correlated", 9, 82_000), NO_CLAIMS),
 }
 

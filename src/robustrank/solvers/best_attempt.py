@@ -22,6 +22,7 @@ def best_attempt(attempts: list[Recovery]) -> Recovery:
     if last.status is Status.STOPPED:
         return last
     best = _ambiguous_if_contradicted(max(attempts, key=standing), attempts)
+    best = _unexplained_if_rank_too_low(best, attempts)
     if last.status is Status.TIME_LIMIT and best.certified:
         return best  # time ran out while looking for a better one
     return replace(best, status=last.status) if was_stopped(last) else best
@@ -56,6 +57,18 @@ def _ambiguous_if_contradicted(best: Recovery, attempts: list[Recovery]) -> Reco
             count = other.certificate.inliers
             second = Alternative(other.left, other.right, count, "the whole matrix")
             return replace(best, status=Status.AMBIGUOUS, alternative=second)
+    return best
+
+
+def _unexplained_if_rank_too_low(best: Recovery, attempts: list[Recovery]) -> Recovery:
+    """The best result; UNEXPLAINED if one of higher rank explains more, and leaves less noise."""
+    if best.status is not Status.SETTLED:
+        return best
+    for other in attempts:
+        one, two = best.certificate, other.certificate
+        better = two.evidence > one.evidence and two.noise < one.noise
+        if better and other.rank > best.rank:
+            return replace(best, status=Status.UNEXPLAINED)
     return best
 
 

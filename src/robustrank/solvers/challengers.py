@@ -94,10 +94,15 @@ class _Challenge:
         if not part.scale > 0:  # dead sensors
             return None
         factors = solve(part)
-        if factors is None or _is_multiple(factors, (self.left, self.right)):
+        if factors is None:
             return None
+        multiple = _multiple(factors, (self.left, self.right))
+        if multiple is not None:
+            factors = multiple * self.left, self.right
         measured = self.problem.operator.measure(*factors)
         fitted = to_numpy(namespace(measured).abs(self.problem.y - measured)) <= self.tolerance
+        if multiple is not None and not (multiple < 0 and self._is_majority(fitted)):
+            return None
         fitted &= self._not_dead()
         return self._judged(factors, fitted, needed, "the whole matrix")
 
@@ -121,24 +126,25 @@ class _Challenge:
         needed = len(parts) * r + _BEYOND_CHANCE
         if np.count_nonzero(self.rejected) < needed:
             return None
-        W = self._robust_fit(mask)
-        change = to_numpy(self.tangent.apply(W))
-        fitted = np.abs(to_numpy(self.residual) - change) <= self.tolerance
-        lost = ~self.rejected & ~fitted
         # The map is linearized at orthonormal factors: dU and dV have the units of the matrix.
         point = point_of(self.left, self.right)
-        if parts[0] >= n1:
-            factors = point.left, self.right * point.values + W[n1:, :]
-            part = point.left, mask[n1:, :] * self.right * point.values
-            changed = point.left, mask[n1:, :] * factors[1]
-        else:
-            factors = self.left + W[:n1, :], self.right
-            part, changed = (
-                (mask[:n1, :] * self.left, self.right),
-                (mask[:n1, :] * factors[0], self.right),
-            )
-        if _is_multiple(changed, part):
+        in_columns = parts[0] >= n1
+        given = xp.concat(
+            [self.left * (not in_columns), self.right * point.values * in_columns], axis=0
+        )
+        part = mask * given
+        W = self._robust_fit(mask)
+        eye = xp.eye(r, **like(part))  # the other factor is orthonormal
+        multiple = _multiple((part + W, eye), (part, eye))
+        if multiple is not None:
+            W = (multiple - 1) * part
+        change = to_numpy(self.tangent.apply(W))
+        fitted = np.abs(to_numpy(self.residual) - change) <= self.tolerance
+        if multiple is not None and not multiple < 0:
             return None
+        lost = ~self.rejected & ~fitted
+        other = given + W
+        factors = (point.left, other[n1:, :]) if in_columns else (other[:n1, :], self.right)
         gained = fitted & self.rejected & self._not_dead()
         if self._count(gained) < max(needed, _COMPARABLE * self._count(lost)):
             return None
@@ -175,22 +181,29 @@ class _Challenge:
         """
         return to_numpy(namespace(self.residual).abs(self.problem.y)) > self.tolerance
 
+    def _is_majority(self, fitted: np.ndarray[Any, Any]) -> bool:
+        """Whether so many fit a second answer that the assumption of a majority cannot decide."""
+        return 2 * self._count(fitted) > self.labels.max() + 1
+
     def _count(self, rows: np.ndarray[Any, Any]) -> int:
         """The number of independent measurements among these."""
         return int(np.count_nonzero(groups_with_majority(self.labels, rows)))
 
 
-def _is_multiple(other: Factors, first: Factors) -> bool:
-    """Whether a matrix is a multiple of the first one, or negligible beside it.
+def _multiple(other: Factors, first: Factors) -> float | None:
+    """The c for which a matrix is c times the first one, zero if it is negligible; else None.
 
-    Sensors with a wrong gain or sign agree on a multiple: that is no second answer.
+    Sensors with a wrong gain or sign agree on a multiple, and dead ones on zero: that is no second
+    answer. The opposite sign is one in a part, or if a majority fits it.
     """
     xp = namespace(first[0])
 
-    def inner(one: Factors, two: Factors) -> Array:
+    def inner(one: Factors, two: Factors) -> float:
         transpose = xp.matrix_transpose
-        return xp.sum((transpose(one[0]) @ two[0]) * (transpose(one[1]) @ two[1]))
+        return float(xp.sum((transpose(one[0]) @ two[0]) * (transpose(one[1]) @ two[1])))
 
-    size, norm = xp.sqrt(inner(first, first)), xp.sqrt(inner(other, other))
-    parallel = xp.abs(inner(other, first)) > _PARALLEL * size * norm
-    return bool(parallel | (norm < _NEGLIGIBLE * size))
+    size, norm = math.sqrt(inner(first, first)), math.sqrt(inner(other, other))
+    if norm < _NEGLIGIBLE * size:
+        return 0.0
+    along = inner(other, first)
+    return along / size**2 if abs(along) > _PARALLEL * size * norm else None

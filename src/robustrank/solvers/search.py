@@ -36,8 +36,11 @@ from robustrank.solvers.rank_estimate import RankEstimator
 _DECIDED = {Status.RECOVERED, Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
 _LOW_NOISE, _AMPLE = 0.02, 1.25
 # A fit without the last column is tried if that adds less than this many standard deviations of the
-# noise to the typical inlier. A column that is needed reduces the noise by more than the second.
-_LITTLE, _MORE_NOISE, _NO_NOISE = 30.0, 3.0, 1e-12
+# noise to the typical inlier, or if there are fewer inliers than this for each degree of freedom,
+# because a surplus column could then fit outliers.
+_LITTLE, _FEW = 30.0, 3.0
+# A column that is needed reduces the noise by more than this.
+_MORE_NOISE, _NO_NOISE = 3.0, 1e-12
 # The share of the time limit that iterations may use; the rest is for the certificate.
 _ITERATING = 0.9
 
@@ -202,7 +205,8 @@ class _Search:
             return recovery
         settled = recovery.status is Status.SETTLED
         ranks = {rank_above_noise(problem, recovery)}
-        if settled and fitted.loss_by_truncation() < _LITTLE:
+        few = recovery.certificate.inliers < _FEW * problem.degrees_of_freedom
+        if settled and (few or fitted.loss_by_truncation() < _LITTLE):
             ranks.add(recovery.rank - 1)
         for rank in sorted(ranks & set(range(1, recovery.rank))):
             lower_problem = problem.of_rank(rank)
