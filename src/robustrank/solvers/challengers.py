@@ -183,7 +183,7 @@ class _Challenge:
 
     def _is_majority(self, fitted: np.ndarray[Any, Any]) -> bool:
         """Whether so many fit a second answer that the assumption of a majority cannot decide."""
-        return 2 * self._count(fitted) > self.labels.max() + 1
+        return bool(2 * self._count(fitted) > self.labels.max() + 1)
 
     def _count(self, rows: np.ndarray[Any, Any]) -> int:
         """The number of independent measurements among these."""
