@@ -28,6 +28,8 @@ _KURTOSIS, _SKEWNESS, _GROWTH = 2.5, 1.5, 2.5
 _COMPROMISE = 0.5
 # Two groups explain the measurements better if their evidence is larger by this much for each.
 _CLEARLY_MORE = 0.1
+# With many unknowns, two groups are found in ten steps or not at all; with few, it may take longer.
+_SMALL, _STEPS, _STEPS_IF_LARGE = 300, 50, 15
 
 Drive = Callable[[Solver[Any], Problem], Outcome]
 
@@ -73,18 +75,25 @@ class FinalFit:
     drive: Drive
 
     def best(self, problem: Problem, candidate: Solver[Any], start: Outcome) -> Fitted | None:
-        """The fit with the most evidence from where a run of a candidate ended."""
+        """The fit with the most evidence from where a run ended, for either kind of noise."""
         point = point_of(start.state.U, start.state.V)
-        return self._best(problem, EvidenceFit(point, name=candidate.name))
+        return self._of_either_noise(problem, EvidenceFit(point, name=candidate.name))
 
     def of_rank(self, problem: Problem, fitted: Fitted) -> Fitted | None:
         """The fit of a problem of lower rank, from the best approximation of a fit."""
         point, kept = fitted.state.point, (..., slice(problem.rank))
         truncated = Point(point.left[kept], point.values[kept], point.right[kept])
-        return self._best(problem, replace(fitted.solver, initial=truncated, equal_noise=False))
+        fit = replace(fitted.solver, initial=truncated, equal_noise=False)
+        best = self._of_either_noise(problem, fit)
+        return best and self.without_faults(problem, best)
 
-    def _best(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
-        """The best fit for either kind of noise, with or without sensors that have a fault."""
+    def without_faults(self, problem: Problem, best: Fitted) -> Fitted:
+        """A fit, or the one without the sensors that share a fault if that explains more."""
+        for fault in _possible_faults(problem, best):
+            best = self._without_fault(problem, best, fault) or best
+        return best
+
+    def _of_either_noise(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
         best = self._fitted(problem, fit)
         if rows_differ(problem):
             if best and best.evidence > 0:
@@ -92,10 +101,6 @@ class FinalFit:
             equal = self._fitted(problem, replace(fit, equal_noise=True))
             if equal and not (best and best.evidence >= equal.evidence):
                 best = equal
-        if best is None:
-            return None
-        for fault in _possible_faults(problem, best):
-            best = self._without_faults(problem, best, fault) or best
         return best
 
     def _fitted(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
@@ -105,15 +110,18 @@ class FinalFit:
             return None
         return Fitted(fit, outcome, state, state.evidence)
 
-    def _without_faults(self, problem: Problem, best: Fitted, fault: Fault) -> Fitted | None:
+    def _without_fault(self, problem: Problem, best: Fitted, fault: Fault) -> Fitted | None:
         """The fit without the sensors that share a fault, if that explains clearly more."""
         fit, margin = best.solver, _CLEARLY_MORE * problem.operator.measurements
-        state = self._run(GroupFit(best.state.point, fault, name=fit.name), problem).state
+        small = problem.rank * sum(problem.operator.matrix_shape) <= _SMALL
+        steps = _STEPS if small else _STEPS_IF_LARGE
+        groups = GroupFit(best.state.point, fault, max_iterations=steps, name=fit.name)
+        state = self._run(groups, problem).state
         if not (isinstance(state, GroupFitState) and state.best.evidence > best.evidence + margin):
             return None
-        groups = state.best
-        without = self._fitted(problem, replace(fit, initial=groups.point, excluded=groups.smaller))
-        return without and without._replace(evidence=groups.evidence)
+        found = state.best
+        without = self._fitted(problem, replace(fit, initial=found.point, excluded=found.smaller))
+        return without and without._replace(evidence=found.evidence)
 
     def _run(self, solver: Solver[Any], problem: Problem) -> Outcome:
         outcome = self.drive(solver, problem)

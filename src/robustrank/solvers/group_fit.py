@@ -27,7 +27,7 @@ _FAR = 5.0  # times half the length of the shortest interval with half of the va
 _SMALLEST_GROUP = 0.05  # of the measurements
 _NARROW = 0.3  # of the distance between the groups
 _OUTLYING = 5.0  # standard deviations from both groups
-_PATIENCE = 15  # steps without more evidence
+_PATIENCE, _MORE = 8, 0.01  # steps without so much more evidence for each measurement
 _ACCURACY = 1e-3  # of each linear solve
 
 Pair = tuple[float, float]
@@ -62,6 +62,7 @@ class GroupFitState(State):
     share: float  # of the second group
     deviation: float  # of the measurements from their groups
     best: Explanation
+    milestone: Explanation  # the last one that explained clearly more than the one before
     iteration: int
 
     def change(self) -> float:
@@ -108,7 +109,7 @@ class GroupFit(Solver[GroupFitState]):
         return TruncatedWeights(6.0)
 
     def is_exhausted(self, state: GroupFitState) -> bool:
-        return state.iteration - state.best.iteration >= _PATIENCE
+        return state.iteration - state.milestone.iteration >= _PATIENCE
 
     def start(self, problem: Problem, rng: np.random.Generator) -> GroupFitState:
         initial, xp = self.initial, namespace(problem.y)
@@ -203,6 +204,11 @@ class GroupFit(Solver[GroupFitState]):
         best = self._explanation(problem, point, fitted, second > 0.5, parameters, iteration)
         if before is not None and not best.evidence > before.best.evidence:
             best = before.best
+        milestone = best
+        if before is not None:
+            least_progress = _MORE * problem.operator.measurements
+            if not best.evidence > before.milestone.evidence + least_progress:
+                milestone = before.milestone
         return GroupFitState(
             U=point.scaled_left,
             V=point.right,
@@ -217,6 +223,7 @@ class GroupFit(Solver[GroupFitState]):
             share=float(xp.sum(weights * second)) / count,
             deviation=max(float(xp.sqrt(xp.sum(squares) / count)), least),
             best=best,
+            milestone=milestone,
             iteration=iteration,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ _LOW_NOISE, _AMPLE = 0.02, 1.25
 _LITTLE, _FEW = 30.0, 3.0
 # A column that is needed reduces the noise by more than this.
 _MORE_NOISE, _NO_NOISE = 3.0, 1e-12
+_SAME = 1e-6  # relative difference of the evidence of two fits with the same inliers
 # The share of the time limit that iterations may use; the rest is for the certificate.
 _ITERATING = 0.9
 
@@ -68,12 +69,22 @@ def solve(
             return [_result(tried) for tried in attempts]
 
 
+@dataclass(frozen=True, eq=False)
+class _Explored:
+    """The first final fit of a candidate, and what came of it."""
+
+    evidence: float
+    inliers: np.ndarray[Any, Any]  # boolean
+    recovery: Recovery
+
+
 @dataclass(frozen=True)
 class _Search:
     chosen: Solver[Any] | Portfolio
     generator: np.random.Generator
     callback: Callback | None
     ends: float | None  # the time at which to stop
+    explored: dict[Problem, list[_Explored]] = field(default_factory=dict)
 
     def run(self, problems: Sequence[Problem]) -> Results:
         """Try the candidates on each problem until a result is certified or the run is stopped."""
@@ -177,16 +188,36 @@ class _Search:
     ) -> Recovery:
         """The result of the final fit, of the given rank or a lower one."""
         try:
-            fitted = self._final_fit.best(problem, candidate, started_at)
-            if fitted is None:
+            first = self._final_fit.best(problem, candidate, started_at)
+            if first is None:
                 return assemble(problem, candidate, outcome, self._check_time)
+            known = self._known_result(problem, first)
+            if known is not None:
+                iterations = outcome.iterations + first.outcome.iterations
+                name, history = candidate.name, outcome.history
+                return replace(known, solver=name, iterations=iterations, history=history)
+            fitted = self._final_fit.without_faults(problem, first)
         except Stopped as stopped:
             return assemble(problem, stopped.solver, stopped.outcome, self._check_time)
         recovery = self._assembled(problem, fitted, outcome)
         try:
-            return self._with_lower_rank(problem, fitted, recovery, outcome)
+            recovery = self._with_lower_rank(problem, fitted, recovery, outcome)
         except Stopped as stopped:
             return replace(recovery, status=stopped.outcome.reason.status)
+        if not was_stopped(recovery):
+            inliers = to_numpy(first.state.weights) > 0
+            explored = _Explored(first.evidence, inliers, recovery)
+            self.explored.setdefault(problem, []).append(explored)
+        return recovery
+
+    def _known_result(self, problem: Problem, fitted: Fitted) -> Recovery | None:
+        """The result for an earlier candidate whose first fit was the same."""
+        inliers = to_numpy(fitted.state.weights) > 0
+        for one in self.explored.get(problem, []):
+            same = math.isclose(one.evidence, fitted.evidence, rel_tol=_SAME)
+            if same and np.array_equal(one.inliers, inliers):
+                return one.recovery
+        return None
 
     def _assembled(self, problem: Problem, fitted: Fitted, before: Outcome) -> Recovery:
         """The result of a final fit, as the continuation of the run before it."""
