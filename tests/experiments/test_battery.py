@@ -32,6 +32,7 @@ CASES = {
     "the opposite sign with a majority": (("many sizes", 759, 120_000), {rr.Status.AMBIGUOUS}),
     "a surplus column that fits eight outliers": (("scarce columns", 1324, 120_000), CLAIMS),
     "a missing column beside small A_i": (("two sizes", 1235, 120_000), NO_CLAIMS),
+    "small offsets beside exact inliers": (("sign", 540, 120_000), {rr.Status.RECOVERED}),
     "offsets that resemble noise": (("correlated", 9, 82_000), NO_CLAIMS),
 }
 

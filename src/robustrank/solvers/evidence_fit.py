@@ -20,6 +20,7 @@ _FIRST_WIDTH, _DECAY = 2.5, 0.7  # of the weights, in standard deviations of the
 _BEYOND_WIDTH = 10.0  # measurements beyond this many widths have no weight
 _PATIENCE, _LONG_PATIENCE = 4, 15  # steps of narrower weights without more evidence
 _LOW_NOISE = 0.02  # relative to what a trivial prediction leaves
+_FEW_UNKNOWNS = 300  # so that a step takes little time
 _RESELECTIONS = 4  # steps of the final fit that choose the inliers again in any case
 _SMALL_STEP = 0.1  # of the error that noise causes
 _ACCURACY = 1e-3  # of each linear solve
@@ -141,8 +142,9 @@ class EvidenceFit(Solver[EvidenceFitState]):
     def _is_narrow_enough(self, state: EvidenceFitState) -> bool:
         least = 4 * epsilon(state.residual) * float(namespace(state.U).max(state.point.values))
         # At a low level of noise, a better explanation is unlikely.
-        likely = state.level > _LOW_NOISE
-        patience = _LONG_PATIENCE if likely else _PATIENCE
+        unknowns = sum(math.prod(factor.shape) for factor in (state.U, state.V))
+        thorough = state.level > _LOW_NOISE or unknowns <= _FEW_UNKNOWNS
+        patience = _LONG_PATIENCE if thorough else _PATIENCE
         stalled = state.iteration - state.best.iteration >= patience
         return stalled or not state.width > least
 
