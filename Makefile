@@ -5,7 +5,7 @@
 # make test-gpu     the tests on a CUDA device          make figures    the figures of the documentation
 # make bench-gpu    GPU performance                     make lock       record the installed versions
 # make fuzz         100,000 calls with random input, valid or not
-# make study-certificates   whether a wrong result is ever certified, about five hours
+# make study-certificates   whether a wrong result is ever certified, about three hours
 #
 # Everything is installed into .venv and cached under .cache; results are written to out/ and results/.
 # make demo installs only what the demonstration needs; the other targets install the rest.
@@ -78,7 +78,7 @@ reproduce: $(READY)
 	@$(BIN)/python -m experiments $(or $(FIG),all) --report $(if $(FULL),,--quick) \
 	  $(if $(DEVICE),--device $(DEVICE)) $(if $(ONLY),--only $(ONLY))
 
-# Whether a wrong result is ever certified: 20,100 small problems of every kind, about two hours on
+# Whether a wrong result is ever certified: 20,100 small problems of every kind, about three hours on
 # two cores. It can be interrupted and continued.
 study-certificates: $(READY)
 	@$(BIN)/python -m experiments certificates --trials 1340 --report

@@ -14,7 +14,7 @@ from robustrank.simulate import Planted
 
 FIRST_SEED = 130_000
 # Of each of the fifteen families; ``make study-certificates`` runs 1,340.
-_TRIALS, _QUICK_TRIALS = 67, 4
+_TRIALS, _QUICK_TRIALS = 166, 4
 # A RECOVERED result is wrong if its error is larger, in float64 and in float32.
 _EXACT = {"float64": 1e-5, "float32": 1e-3}
 # A SETTLED result is wrong if its error is above this, and above so many times the oracle's.

@@ -52,7 +52,7 @@ def test_verdicts_on_the_committed_rows(judged: list[Claim]) -> None:
     assert {claim.verdict for claim in missed} == {Verdict.FALLS_SHORT}
     assert [claim.observed for claim in missed] == [
         "reached at 20 of 21 settings; not reached: cauchy 30%: 14/20 (48%–85%), target 95%",
-        "1 wrong of 256 (95 %: 0.07%–2.18% of the claims)",
+        "2 wrong of 668 (95 %: 0.08%–1.09% of the claims)",
     ]
 
 
