@@ -218,7 +218,7 @@ def _count(fit: Fit, labels: Labels) -> Certificate:
         independent=total,
         degrees_of_freedom=freedom,
         tolerance=exact_tolerance(problem),
-        misfit=float(lower_median(xp.abs(residual))) / problem.scale,
+        misfit=float(lower_median(xp.abs(residual))) / problem.scale if problem.scale else math.inf,
         noise=noise.level * typical,
         sigma=deviation,
         evidence=noise.evidence,

@@ -43,8 +43,10 @@ def assemble(
     state, unit = outcome.state, problem.with_unit_rows
     solved = unit if solver.unit_rows else problem
     units = solved.units
-    root = math.sqrt(units.matrix)
-    if not math.isfinite(singular_values(state.U * root, state.V * root)[0]):
+    representable = math.isfinite(units.matrix)
+    root = math.sqrt(units.matrix) if representable else 1.0
+    largest = singular_values(state.U * root, state.V * root)[0]
+    if not (math.isfinite(largest) and (representable or largest == 0)):
         zero = zero_state(solved.normalized(), solver)
         reason = outcome.reason if outcome.reason.is_early else StopReason.DIVERGED
         return assemble(problem, solver, replace(outcome, state=zero, reason=reason))
