@@ -16,6 +16,8 @@ from robustrank.operators import UnstoredTangent
 from robustrank.problem import Problem
 from robustrank.solvers.weights import WeightFunction
 
+_FEW_UNKNOWNS = 300
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -62,6 +64,11 @@ def linearize(problem: Problem, point: Point) -> tuple[TangentMap, Array]:
     tangent = problem.operator.tangent(point.left, point.right)
     along = xp.concat([point.scaled_left, xp.zeros_like(point.right)], axis=-2)
     return tangent, problem.y - tangent.apply(along)
+
+
+def has_few_unknowns(problem: Problem) -> bool:
+    """Whether W = [dU; dV] has so few entries that a step takes little time."""
+    return problem.rank * sum(problem.operator.matrix_shape) <= _FEW_UNKNOWNS
 
 
 def relative_length(W: Array, point: Point) -> float:

@@ -98,10 +98,12 @@ class _Challenge:
             return None
         multiple = _multiple(factors, (self.left, self.right))
         if multiple is not None:
+            if not multiple < 0:
+                return None
             factors = multiple * self.left, self.right
         measured = self.problem.operator.measure(*factors)
         fitted = to_numpy(namespace(measured).abs(self.problem.y - measured)) <= self.tolerance
-        if multiple is not None and not (multiple < 0 and self._is_majority(fitted)):
+        if multiple is not None and not self._is_majority(fitted):
             return None
         fitted &= self._not_dead()
         return self._judged(factors, fitted, needed, "the whole matrix")
@@ -137,11 +139,11 @@ class _Challenge:
         eye = xp.eye(r, **like(part))  # the other factor is orthonormal
         multiple = _multiple((part + W, eye), (part, eye))
         if multiple is not None:
+            if not multiple < 0:
+                return None
             W = (multiple - 1) * part
         change = to_numpy(self.tangent.apply(W))
         fitted = np.abs(to_numpy(self.residual) - change) <= self.tolerance
-        if multiple is not None and not multiple < 0:
-            return None
         lost = ~self.rejected & ~fitted
         other = given + W
         factors = (point.left, other[n1:, :]) if in_columns else (other[:n1, :], self.right)

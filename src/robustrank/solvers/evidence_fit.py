@@ -12,7 +12,7 @@ from robustrank.backend import Array, check_count, epsilon, namespace
 from robustrank.certificate import best_set
 from robustrank.linalg import Point, TangentMap, lower_median, plain_least_squares, retract
 from robustrank.problem import Problem
-from robustrank.solvers.base import Solver, State, linearize, relative_length
+from robustrank.solvers.base import Solver, State, has_few_unknowns, linearize, relative_length
 from robustrank.solvers.leave_one_out import leave_one_out_residuals, leverages
 from robustrank.solvers.weights import TruncatedWeights, WeightFunction
 
@@ -20,7 +20,6 @@ _FIRST_WIDTH, _DECAY = 2.5, 0.7  # of the weights, in standard deviations of the
 _BEYOND_WIDTH = 10.0  # measurements beyond this many widths have no weight
 _PATIENCE, _LONG_PATIENCE = 4, 15  # steps of narrower weights without more evidence
 _LOW_NOISE = 0.02  # relative to what a trivial prediction leaves
-_FEW_UNKNOWNS = 300  # so that a step takes little time
 _RESELECTIONS = 4  # steps of the final fit that choose the inliers again in any case
 _SMALL_STEP = 0.1  # of the error that noise causes
 _ACCURACY = 1e-3  # of each linear solve
@@ -109,7 +108,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
 
     def step(self, problem: Problem, state: EvidenceFitState) -> EvidenceFitState:
         iteration = state.iteration + 1
-        if state.fitting_since is None and self._is_narrow_enough(state):
+        if state.fitting_since is None and self._is_narrow_enough(problem, state):
             best = self._observe(problem, state.best.point, iteration, before=state)
             return self._with_inliers(problem, replace(best, fitting_since=iteration))
         W = plain_least_squares(state.tangent, state.weights, state.residual, _ACCURACY)
@@ -139,11 +138,10 @@ class EvidenceFit(Solver[EvidenceFitState]):
         deviation = float(xp.min(spread)) * float(xp.linalg.vector_norm(scaled)) / math.sqrt(count)
         return deviation * math.sqrt(freedom / count) / norm
 
-    def _is_narrow_enough(self, state: EvidenceFitState) -> bool:
+    def _is_narrow_enough(self, problem: Problem, state: EvidenceFitState) -> bool:
         least = 4 * epsilon(state.residual) * float(namespace(state.U).max(state.point.values))
         # At a low level of noise, a better explanation is unlikely.
-        unknowns = sum(math.prod(factor.shape) for factor in (state.U, state.V))
-        thorough = state.level > _LOW_NOISE or unknowns <= _FEW_UNKNOWNS
+        thorough = state.level > _LOW_NOISE or has_few_unknowns(problem)
         patience = _LONG_PATIENCE if thorough else _PATIENCE
         stalled = state.iteration - state.best.iteration >= patience
         return stalled or not state.width > least

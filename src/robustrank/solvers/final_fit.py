@@ -13,7 +13,7 @@ from robustrank.backend import like, namespace, to_numpy
 from robustrank.certificate import exact_tolerance, noise_statistics
 from robustrank.linalg import Point, point_of, sample_quantile
 from robustrank.problem import Problem
-from robustrank.solvers.base import Solver
+from robustrank.solvers.base import Solver, has_few_unknowns
 from robustrank.solvers.evidence_fit import EvidenceFit, EvidenceFitState
 from robustrank.solvers.group_fit import Fault, GroupFit, GroupFitState
 from robustrank.solvers.monitor import Outcome
@@ -29,7 +29,7 @@ _COMPROMISE = 0.5
 # Two groups explain the measurements better if their evidence is larger by this much for each.
 _CLEARLY_MORE = 0.1
 # With many unknowns, two groups are found in ten steps or not at all; with few, it may take longer.
-_SMALL, _STEPS, _STEPS_IF_LARGE = 300, 50, 15
+_STEPS, _STEPS_IF_LARGE = 50, 15
 
 Drive = Callable[[Solver[Any], Problem], Outcome]
 
@@ -113,8 +113,7 @@ class FinalFit:
     def _without_fault(self, problem: Problem, best: Fitted, fault: Fault) -> Fitted | None:
         """The fit without the sensors that share a fault, if that explains clearly more."""
         fit, margin = best.solver, _CLEARLY_MORE * problem.operator.measurements
-        small = problem.rank * sum(problem.operator.matrix_shape) <= _SMALL
-        steps = _STEPS if small else _STEPS_IF_LARGE
+        steps = _STEPS if has_few_unknowns(problem) else _STEPS_IF_LARGE
         groups = GroupFit(best.state.point, fault, max_iterations=steps, name=fit.name)
         state = self._run(groups, problem).state
         if not (isinstance(state, GroupFitState) and state.best.evidence > best.evidence + margin):
