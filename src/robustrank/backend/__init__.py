@@ -45,6 +45,7 @@ from robustrank.backend.gpu import (
     run_concurrently,
 )
 from robustrank.backend.libraries import LIBRARIES, load_library, standard_normal
+from robustrank.backend.loops import compiled, in_blocks, is_worth_compiling
 from robustrank.backend.primitives import (
     inverse_positive_definite,
     kth_smallest,
@@ -69,6 +70,7 @@ __all__ = [
     "check_not_negative",
     "check_positive",
     "check_same_device",
+    "compiled",
     "dtype_name",
     "epsilon",
     "explain_memory_errors",
@@ -77,9 +79,11 @@ __all__ = [
     "full_precision",
     "gpus",
     "has_double_precision",
+    "in_blocks",
     "inverse_positive_definite",
     "is_array",
     "is_numpy",
+    "is_worth_compiling",
     "kth_smallest",
     "library",
     "like",

@@ -4,28 +4,20 @@
 numba, two matrix products read the data twice. The products with the tangent map are compiled too:
 the two products of a conjugate-gradient step share one read of it, and BLAS threads, which spin
 for a while after every call, do not take a core away from the next kernel.
-
-The kernels run in Python threads over blocks of rows. numba's own parallel loops would need a
-threading layer that aborts the process after a fork or when a second thread uses it.
 """
 
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, namespace
+from robustrank.backend import Array, compiled, in_blocks, is_worth_compiling, namespace
 
 Matrix = np.ndarray[Any, Any]
-
-# For smaller arrays, compiling or even importing numba costs more than it saves.
-_WORTH_COMPILING = 2**20
 
 
 @dataclass(frozen=True)
@@ -61,8 +53,7 @@ class Kernels:
 
 def kernels_for(array: Any) -> Kernels | None:
     """The compiled loops if the array is large enough and numba is installed, else None."""
-    worth = isinstance(array, np.ndarray) and array.size >= _WORTH_COMPILING
-    return _compile() if worth else None
+    return _compile() if is_worth_compiling(array) else None
 
 
 def tangent_rows(A: Array, U: Array, V: Array) -> tuple[Array, int]:
@@ -75,32 +66,6 @@ def tangent_rows(A: Array, U: Array, V: Array) -> tuple[Array, int]:
     AV = xp.matrix_transpose(xp.matmul(A, stored_V))
     AtU = xp.matmul(xp.matrix_transpose(stored_U), A)
     return xp.astype(xp.concat([AV, AtU], axis=2), U.dtype, copy=False), 2
-
-
-def _thread_count() -> int:
-    """OMP_NUM_THREADS, or the number of cores that this process may use."""
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return int(asked) if asked.isdigit() and int(asked) > 0 else usable or 1
-
-
-@functools.cache
-def _pool(_process: int, threads: int) -> ThreadPoolExecutor:
-    """A thread pool per process, because threads do not survive a fork."""
-    return ThreadPoolExecutor(threads, thread_name_prefix="robustrank")
-
-
-def in_blocks(rows: int, work: Callable[[slice], None]) -> None:
-    """Do the work on blocks of rows, one block per thread."""
-    threads = min(_thread_count(), rows)
-    blocks = [slice(k * rows // threads, (k + 1) * rows // threads) for k in range(threads)]
-    if threads == 1:
-        work(blocks[0])
-        return
-    others = [_pool(os.getpid(), threads).submit(work, block) for block in blocks[1:]]
-    work(blocks[0])
-    for other in others:
-        other.result()
 
 
 def _summed(J: Matrix, work: Callable[[slice, Matrix], None]) -> Matrix:
@@ -118,12 +83,7 @@ def _summed(J: Matrix, work: Callable[[slice, Matrix], None]) -> Matrix:
 
 
 @functools.cache
-def _compile() -> Kernels | None:
-    try:
-        import numba
-    except ImportError:
-        return None
-    compiled = numba.njit(nogil=True, fastmath=True, cache=True)
+def _compile() -> Kernels:
     return Kernels(*(compiled(loop) for loop in (_fill, _dot, _gather, _normal)))
 
 

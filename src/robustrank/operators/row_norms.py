@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace, to_numpy
-from robustrank.operators.kernels import in_blocks
+from robustrank.backend import Array, in_blocks, like, namespace, to_numpy
 
 _BLOCK_ENTRIES = 2**22
 
