@@ -8,8 +8,16 @@
 """
 
 from robustrank import metrics, operators, simulate, theory
-from robustrank.api import Interrupted, recover, recover_many
+from robustrank.api import (
+    Interrupted,
+    InterruptedCompletion,
+    complete,
+    recover,
+    recover_many,
+    robust_pca,
+)
 from robustrank.backend import DeviceMemoryError, ReducedPrecisionWarning
+from robustrank.completion import Completion, CompletionCertificate, CompletionProgress
 from robustrank.problem import Problem, UndersampledWarning
 from robustrank.result import Certificate, Recovery, Status, load
 from robustrank.solvers import (
@@ -31,10 +39,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
+    "Completion",
+    "CompletionCertificate",
+    "CompletionProgress",
     "Damping",
     "DeviceMemoryError",
     "GaussNewton",
     "Interrupted",
+    "InterruptedCompletion",
     "MedianTGD",
     "MessagePassing",
     "Portfolio",
@@ -50,11 +62,13 @@ __all__ = [
     "UndersampledWarning",
     "VanillaGD",
     "Weighting",
+    "complete",
     "load",
     "metrics",
     "operators",
     "recover",
     "recover_many",
+    "robust_pca",
     "simulate",
     "theory",
 ]

@@ -49,6 +49,7 @@ from robustrank.backend.loops import compiled, in_blocks, is_worth_compiling
 from robustrank.backend.primitives import (
     inverse_positive_definite,
     kth_smallest,
+    segment_sums,
     solve_positive_definite,
     thin_svd,
 )
@@ -94,6 +95,7 @@ __all__ = [
     "on_gpu",
     "reject_masked",
     "run_concurrently",
+    "segment_sums",
     "shown",
     "solve_positive_definite",
     "standard_normal",

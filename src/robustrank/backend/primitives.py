@@ -5,10 +5,24 @@ from __future__ import annotations
 import array_api_extra as xpx
 import numpy as np
 import scipy.linalg
-from array_api_compat import is_jax_array, is_torch_array
+from array_api_compat import is_cupy_array, is_jax_array, is_torch_array
 
 from robustrank.backend.arrays import Array, like, namespace
 from robustrank.backend.gpu import on_torch_gpu
+
+# One thread for each segment and column.
+_SEGMENT_SUMS = """
+extern "C" __global__
+void segment_sums(const %(type)s* values, const long long* starts, %(type)s* sums,
+                  long long segments, long long columns) {
+    long long k = blockIdx.x * (long long) blockDim.x + threadIdx.x;
+    if (k >= segments * columns) return;
+    long long i = k / columns, column = k %% columns;
+    %(type)s total = 0;
+    for (long long e = starts[i]; e < starts[i + 1]; ++e) total += values[e * columns + column];
+    sums[k] = total;
+}
+"""
 
 
 def kth_smallest(values: Array, k: int) -> Array:
@@ -16,6 +30,37 @@ def kth_smallest(values: Array, k: int) -> Array:
     if is_torch_array(values):
         return values.kthvalue(k + 1, dim=-1).values
     return xpx.partition(values, k, axis=-1, xp=namespace(values))[..., k]
+
+
+def segment_sums(values: Array, starts: Array) -> Array:
+    """The sums of values[starts[i]:starts[i + 1]] over the first axis, of NumPy, torch or CuPy.
+
+    Each sum is computed in a fixed order, so that the same input always gives the same bits.
+    """
+    if is_torch_array(values):
+        import torch
+
+        return torch.segment_reduce(values, "sum", offsets=starts, axis=0, initial=0)
+    if is_cupy_array(values):
+        return _segment_sums_by_cupy(values, starts)
+    filled = starts[:-1] < starts[1:]
+    sums = np.zeros((len(starts) - 1, *values.shape[1:]), values.dtype)
+    if filled.any():  # reduceat would take the sum of an empty segment from the next one
+        sums[filled] = np.add.reduceat(values, starts[:-1][filled], axis=0)
+    return sums
+
+
+def _segment_sums_by_cupy(values: Array, starts: Array) -> Array:
+    import cupy
+
+    columns = cupy.ascontiguousarray(values.reshape(len(values), -1))
+    sums = cupy.empty((len(starts) - 1, columns.shape[1]), values.dtype)
+    name = "double" if values.dtype == np.float64 else "float"
+    kernel = cupy.RawKernel(_SEGMENT_SUMS % {"type": name}, "segment_sums")
+    threads = 128
+    blocks = (sums.size + threads - 1) // threads
+    kernel((max(blocks, 1),), (threads,), (columns, starts, sums, sums.shape[0], sums.shape[1]))
+    return sums.reshape(-1, *values.shape[1:])
 
 
 def thin_svd(matrix: Array) -> tuple[Array, Array, Array]:

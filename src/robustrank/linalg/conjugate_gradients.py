@@ -8,24 +8,29 @@ from robustrank.backend import Array, namespace
 
 
 def conjugate_gradient_iterates(
-    normal: Callable[[Array], Array], right: Array
+    normal: Callable[[Array], Array],
+    right: Array,
+    precondition: Callable[[Array], Array] = lambda residual: residual,
 ) -> Iterator[tuple[Array, Array]]:
     """Approximations W to the solution of normal(W) = right, starting with zero.
 
-    Each comes with the squared norm of its residual. W is a matrix, or many of them along leading
-    axes; a matrix no longer changes if its residual is zero or ``normal`` maps it to zero.
+    Each comes with the squared norm of its residual, in the norm of the preconditioner. W is a
+    matrix, or many of them along leading axes; a matrix no longer changes if its residual is zero
+    or ``normal`` maps it to zero. ``precondition`` is an approximate inverse of ``normal``.
     """
     W = namespace(right).zeros_like(right)
-    residual, direction = right, right
-    energy = _inner(residual, residual)
+    residual = right
+    direction = precondition(residual)
+    energy = _inner(residual, direction)
     while True:
         yield W, energy
         image = normal(direction)
         length = _ratio(energy, _inner(direction, image))
         W = W + length * direction
         residual = residual - length * image
-        previous, energy = energy, _inner(residual, residual)
-        direction = residual + _ratio(energy, previous) * direction
+        improved = precondition(residual)
+        previous, energy = energy, _inner(residual, improved)
+        direction = improved + _ratio(energy, previous) * direction
 
 
 def _inner(a: Array, b: Array) -> Array:

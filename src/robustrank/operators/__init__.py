@@ -3,6 +3,8 @@
 from robustrank.operators.base import Operator
 from robustrank.operators.checks import OperatorCheck, check_operator
 from robustrank.operators.dense import DenseOperator
+from robustrank.operators.entries import Entries
+from robustrank.operators.sorted_entries import SortedEntries, soft_weights
 from robustrank.operators.streamed import StreamedOperator
 from robustrank.operators.tangent import StoredTangent, UnstoredTangent
 from robustrank.operators.tangent_views import PartTangent, RowScaledTangent, WatchedTangent
@@ -26,6 +28,7 @@ __all__ = [
     "CenteredOperator",
     "CountedOperator",
     "DenseOperator",
+    "Entries",
     "Operator",
     "OperatorCheck",
     "PartTangent",
@@ -34,6 +37,7 @@ __all__ = [
     "RowScaledOperator",
     "RowScaledTangent",
     "ScaledOperator",
+    "SortedEntries",
     "StoredTangent",
     "StreamedOperator",
     "SubsetOperator",
@@ -44,4 +48,5 @@ __all__ = [
     "as_operator",
     "can_be_batched",
     "check_operator",
+    "soft_weights",
 ]

@@ -1,6 +1,15 @@
-"""Planted problems: measurements of a known low-rank matrix, with known outliers."""
+"""Planted problems: measurements or entries of a known low-rank matrix, with known outliers."""
 
+from robustrank.simulate.entries import ENTRY_OUTLIER_MODELS, PlantedEntries, plant_entries
 from robustrank.simulate.outliers import OUTLIER_MODELS, find_outlier_model
 from robustrank.simulate.planted import Planted, plant
 
-__all__ = ["OUTLIER_MODELS", "Planted", "find_outlier_model", "plant"]
+__all__ = [
+    "ENTRY_OUTLIER_MODELS",
+    "OUTLIER_MODELS",
+    "Planted",
+    "PlantedEntries",
+    "find_outlier_model",
+    "plant",
+    "plant_entries",
+]

@@ -1,0 +1,219 @@
+"""``complete`` and ``robust_pca``: matrices of which entries are observed."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from robustrank.api.observed import Observed, observed
+from robustrank.api.occupied import Occupied
+from robustrank.backend import (
+    Array,
+    Seed,
+    as_generator,
+    as_seconds,
+    check_count,
+    full_precision,
+    is_array,
+    like,
+    namespace,
+    to_numpy,
+)
+from robustrank.completion import (
+    Callback,
+    Completion,
+    CompletionCertificate,
+    Sample,
+    Search,
+    Solution,
+    Stopped,
+    Watch,
+    concluded,
+    unfinished,
+)
+from robustrank.result import Status, StopReason
+
+
+class InterruptedCompletion(KeyboardInterrupt):
+    """Ctrl-C during ``complete``. The result so far is in ``completion``."""
+
+    def __init__(self, completion: Completion) -> None:
+        super().__init__(f"interrupted after {completion.seconds:.1f} seconds")
+        self.completion = completion
+
+
+def complete(
+    X: Any,
+    rank: int | None = None,
+    *,
+    shape: tuple[int, int] | None = None,
+    mask: Any = None,
+    callback: Callback | None = None,
+    time_limit: float | None = None,
+    rng: Seed = 0,
+) -> Completion:
+    """Complete a low-rank matrix from some of its entries, some of which are outliers.
+
+    Parameters
+    ----------
+    X
+        The observed entries, in one of these forms:
+
+        - a matrix in which NaN marks missing entries, a masked array, or a matrix with ``mask``;
+        - a ``scipy.sparse`` matrix or array, whose stored entries are observed, zeros too;
+        - a tuple (rows, columns, values) of vectors, in any order; a position may occur several
+          times, with different values;
+        - a pandas data frame in which missing entries are missing values.
+
+        NumPy arrays are used, and PyTorch and CuPy arrays on a GPU; arrays of other libraries are
+        converted, and the factors converted back. Integers and booleans are converted to float64.
+        Infinite values are outliers.
+    rank
+        An upper bound on the rank. None: it is estimated.
+    shape
+        (n1, n2) if X is a tuple; by default as large as the largest indices.
+    mask
+        Boolean, True where the entry of a matrix X is observed.
+    callback
+        Called with a ``CompletionProgress`` object after every step; return True to stop.
+    time_limit
+        Stop after this many seconds and return what was found until then, not certified.
+    rng
+        Random seed or generator, for starting vectors and random subsets of entries.
+
+    Returns
+    -------
+    Completion
+        The factors, the outliers, the rows and columns that are not determined, and a status that
+        says whether the result can be used.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the input is invalid; the message says what was passed and what is expected.
+    InterruptedCompletion
+        On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``completion``.
+    """
+    began = time.perf_counter()
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback={callback!r} cannot be called; expected a function")
+    ends = None if time_limit is None else began + as_seconds(time_limit=time_limit)
+    generator = as_generator(rng)
+    data = observed(X, shape, mask)
+    if rank is not None:
+        check_count(rank=rank)
+        n1, n2 = data.shape
+        if rank > min(n1, n2):
+            raise ValueError(
+                f"rank={rank} is larger than min(n1, n2) = {min(n1, n2)} for a {n1} × {n2} matrix"
+            )
+    unit = _unit(data.values)
+    watch = Watch(callback, ends)
+    part = Occupied(data.rows, data.columns, data.shape)
+    with full_precision(data.values), np.errstate(all="ignore"):
+        sample = Sample.of(part.entries, _finite(data.values / unit))
+        try:
+            bound = None if rank is None else min(rank, *sample.shape)
+            solution = Search(sample, generator, watch).run(bound)
+            status, certificate = concluded(solution, sample.size)
+        except (Stopped, KeyboardInterrupt) as stop:
+            solution = unfinished(sample, watch.latest)
+            _, certificate = concluded(solution, sample.size)
+            reason = stop.reason if isinstance(stop, Stopped) else StopReason.INTERRUPTED
+            status = reason.status
+        result = _completion(data, part, sample, solution, status, certificate, unit)
+    result = replace(result, seconds=time.perf_counter() - began)
+    if status is Status.INTERRUPTED:
+        raise InterruptedCompletion(result)
+    return result
+
+
+def robust_pca(
+    X: Any,
+    rank: int | None = None,
+    *,
+    callback: Callback | None = None,
+    time_limit: float | None = None,
+    rng: Seed = 0,
+) -> Completion:
+    """Split a matrix into one of low rank and a sparse one, X = L + S.
+
+    Parameters
+    ----------
+    X
+        The matrix, without missing entries: an array or a pandas data frame.
+    rank, callback, time_limit, rng
+        As for ``complete``.
+
+    Returns
+    -------
+    Completion
+        L is ``matrix``, or the factors ``left`` and ``right``; S is ``sparse``, and ``outliers``
+        marks where it is not zero.
+    """
+    values = X if is_array(X) else np.asarray(X)
+    if isinstance(X, np.ma.MaskedArray) or values.dtype == object:
+        raise TypeError("X is a masked array or has objects; expected numbers, or use complete(X)")
+    xp = namespace(values)
+    if xp.isdtype(values.dtype, "real floating") and bool(xp.any(xp.isnan(values))):
+        raise ValueError("X has missing entries (NaN); use complete(X)")
+    return complete(X, rank, callback=callback, time_limit=time_limit, rng=rng)
+
+
+def _unit(values: Array) -> float:
+    """A power of two near the size of a typical value."""
+    magnitudes = np.abs(to_numpy(values))
+    used = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
+    if not len(used):
+        raise ValueError("all observed entries are zero or infinite; expected other values")
+    return float(2.0 ** np.clip(np.round(np.log2(np.median(used))), -1000, 1000))
+
+
+def _finite(values: Array) -> Array:
+    """The values, with infinite ones replaced by large finite outliers."""
+    xp = namespace(values)
+    largest = float(xp.finfo(values.dtype).max) ** 0.25
+    return xp.clip(values, min=-largest, max=largest)
+
+
+def _completion(
+    data: Observed,
+    part: Occupied,
+    sample: Sample,
+    solution: Solution,
+    status: Status,
+    certificate: CompletionCertificate,
+    unit: float,
+) -> Completion:
+    """The result in the units, the order and the library of the data."""
+    xp, places = namespace(solution.left), part.entries.row_places
+    inliers = xp.asarray(solution.inliers, device=like(solution.left)["device"])
+    residual = xp.take(sample.residual(solution.left, solution.right), places) * unit
+    root = math.sqrt(unit)
+    left, right = part.expanded(solution.left * root, solution.right * root)
+    rows, columns = part.missing(~solution.support.rows, ~solution.support.columns)
+    return Completion(
+        left=data.returned(left),
+        right=data.returned(right),
+        outliers=data.returned(data.arranged(~xp.take(inliers, places))),
+        undecided_rows=_named(rows, data.row_labels),
+        undecided_columns=_named(columns, data.column_labels),
+        status=status,
+        certificate=certificate.in_units_of(unit),
+        noise=solution.noise * unit,
+        typical_size=sample.deviation * unit,
+        entries=(data.rows, data.columns, residual),
+        row_labels=data.row_labels,
+        column_labels=data.column_labels,
+        as_frame=data.as_frame,
+    )
+
+
+def _named(flags: np.ndarray[Any, Any], labels: Any) -> np.ndarray[Any, Any]:
+    """The numbers of the flagged rows or columns, or their labels."""
+    numbers = np.flatnonzero(flags)
+    return numbers if labels is None else np.asarray(labels[numbers])

@@ -1,0 +1,74 @@
+"""What is claimed for a completed matrix, and why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from robustrank.backend import Array, like, namespace
+from robustrank.completion.result import CompletionCertificate
+from robustrank.completion.sample import Sample
+from robustrank.completion.search import Solution, required_support, unsupported
+from robustrank.result import Status
+
+# Predictions of entries that were left out may be this much worse than expected.
+_WORSE = 1.5
+# The largest error of a matrix that is certified, relative to how much its entries vary.
+_LARGEST_ERROR = 0.3
+# The residuals of a fit of too low a rank have a largest singular value of at least this.
+_STRUCTURE = 1.2
+
+
+def concluded(solution: Solution, entries: int) -> tuple[Status, CompletionCertificate]:
+    """The status of a solution, and the evidence."""
+    support, rank = solution.support, int(solution.left.shape[1])
+    supporting = int(np.sum(support.inliers))
+    free, required = required_support(support, entries, rank)
+    objections = []
+    if supporting < required:
+        objections.append("too few entries support the matrix")
+    held_out = solution.held_out
+    if held_out is not None:
+        if not held_out.error <= _WORSE * held_out.expected:
+            objections.append("entries that were left out are predicted worse than the fit claims")
+        if not held_out.matrix_error <= _LARGEST_ERROR:
+            objections.append(
+                f"entries that were left out show that the error of the matrix may be "
+                f"{min(held_out.matrix_error, 1):.0%} of how much its entries vary"
+            )
+        if not solution.structure <= _STRUCTURE:
+            objections.append("the residuals have structure: the rank is too low")
+    certificate = CompletionCertificate(
+        entries=entries,
+        inliers=int(np.sum(solution.inliers)),
+        supporting=supporting,
+        required=required,
+        degrees_of_freedom=free,
+        decided_rows=int(support.rows.sum()),
+        decided_columns=int(support.columns.sum()),
+        tolerance=solution.tolerance,
+        noise=solution.noise,
+        objections=tuple(objections),
+    )
+    if held_out is not None:
+        certificate = replace(
+            certificate,
+            held_out_error=held_out.error,
+            expected_error=held_out.expected,
+            trivial_error=held_out.trivial,
+            matrix_error=held_out.matrix_error,
+            structure=solution.structure,
+        )
+    if not objections:
+        return (Status.RECOVERED if solution.is_exact else Status.SETTLED), certificate
+    return Status.UNEXPLAINED, certificate
+
+
+def unfinished(sample: Sample, factors: tuple[Array, Array] | None) -> Solution:
+    """The solution when a search was stopped: the latest factors, or zero."""
+    if factors is None:
+        zeros, given = namespace(sample.row_values).zeros, like(sample.row_values)
+        n1, n2 = sample.shape
+        factors = zeros((n1, 1), **given), zeros((n2, 1), **given)
+    return unsupported(sample, factors)

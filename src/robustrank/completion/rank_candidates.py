@@ -1,0 +1,24 @@
+"""Ranks to try, from the singular values on the way along the ridge path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# Singular values below this share of the largest one count as this share of it.
+_SMALLEST = 1e-3
+# A gap is a ratio of neighboring singular values of at least this. The largest rank has no
+# neighbor; it comes after all gaps that are larger than the second number.
+_GAP, _CLEAR_GAP = 1.4, 1.6
+_MOST = 4
+
+
+def candidate_ranks(singular_values: np.ndarray[Any, Any]) -> list[int]:
+    """The ranks after which the singular values have the largest gaps, and their number."""
+    values = np.maximum(singular_values, _SMALLEST * singular_values[0])
+    rank = len(values)
+    ratios = {k: float(values[k - 1] / values[k]) for k in range(1, rank)}
+    ratios[rank] = _CLEAR_GAP
+    gaps = [k for k, ratio in ratios.items() if ratio >= _GAP]
+    return sorted(gaps, key=lambda k: -ratios[k])[:_MOST]

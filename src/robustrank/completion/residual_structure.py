@@ -1,0 +1,39 @@
+"""Do the residuals look like noise, or is there another component in them?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robustrank.backend import Array, like, namespace
+from robustrank.completion.sample import Sample
+from robustrank.linalg import leading_svd_by_products
+
+_DRAWS = 2
+
+
+def residual_structure(sample: Sample, residual: Array, rng: np.random.Generator) -> float:
+    """The largest singular value of the residuals, relative to that with random signs.
+
+    Entries that are not observed count as zero. Independent noise gives about one, a little less
+    after a fit; a component that the fit lacks gives more.
+    """
+    xp = namespace(residual)
+    drawn = [
+        _largest(sample, residual * xp.asarray(signs, **like(residual)), rng)
+        for signs in rng.integers(0, 2, (_DRAWS, sample.size)) * 2.0 - 1
+    ]
+    return _largest(sample, residual, rng) / max(sum(drawn) / _DRAWS, 1e-300)
+
+
+def _largest(sample: Sample, values: Array, rng: np.random.Generator) -> float:
+    """The largest singular value of the matrix with these entries, in the order of the rows."""
+    rows, columns = sample.in_both_orders(values)
+    _, leading, _ = leading_svd_by_products(
+        lambda V: sample.by_rows.sums(rows, V),
+        lambda U: sample.by_columns.sums(columns, U),
+        sample.shape,
+        1,
+        rng,
+        example=rows[:1],
+    )
+    return float(leading[0])

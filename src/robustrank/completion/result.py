@@ -1,0 +1,280 @@
+"""The result of a completion as plain data."""
+
+from __future__ import annotations
+
+import html
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from robustrank.backend import Array, is_array, like, namespace, to_numpy
+from robustrank.completion.new_rows import FittedRows, fit_new_rows
+from robustrank.completion.refinement import CUTOFF
+from robustrank.result import Status, singular_values
+
+Vector = np.ndarray[Any, Any]
+
+# The completed matrix is formed if it takes at most this share of the memory of the machine.
+_LARGEST_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class CompletionCertificate:
+    """How many entries a completed matrix fits, and how well it predicts others.
+
+    Attributes
+    ----------
+    entries
+        The number of observed entries.
+    inliers
+        The number of entries that the matrix fits: up to rounding if ``noise`` is zero, or up to
+        noise.
+    supporting
+        The number of those that are in rows and columns that are decided.
+    required
+        The number of them that chance, or a minority, cannot produce.
+    degrees_of_freedom
+        r (rows + columns − r) of the part that is decided.
+    decided_rows, decided_columns
+        The number of rows and columns that the inliers determine.
+    tolerance
+        The largest residual of an exact fit, relative to a typical entry; zero with noise.
+    noise
+        The standard deviation of the noise, in the units of the data.
+    held_out_error
+        The standard deviation of the errors of predictions for inliers that were left out of the
+        fit; NaN without noise.
+    expected_error
+        What it should be, from the noise and the uncertainty of the factors.
+    trivial_error
+        What it would be if a constant were predicted.
+    matrix_error
+        An upper bound on the error of the matrix, relative to how much its entries vary, from the
+        predictions of entries that were left out; zero without noise.
+    structure
+        The largest singular value of the residuals, relative to that with random signs: about one
+        for noise, more if the rank is too low.
+    objections
+        Why the result is not certified, in words.
+    """
+
+    entries: int
+    inliers: int
+    supporting: int
+    required: int
+    degrees_of_freedom: int
+    decided_rows: int
+    decided_columns: int
+    tolerance: float = 0.0
+    noise: float = math.nan
+    held_out_error: float = math.nan
+    expected_error: float = math.nan
+    trivial_error: float = math.nan
+    matrix_error: float = 0.0
+    structure: float = math.nan
+    objections: tuple[str, ...] = ()
+
+    def in_units_of(self, unit: float) -> CompletionCertificate:
+        """The certificate with deviations times a unit."""
+        names = ("noise", "held_out_error", "expected_error", "trivial_error")
+        return replace(self, **{name: getattr(self, name) * unit for name in names})
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """A completed matrix, the rejected entries, and a status that says whether to use it.
+
+    Attributes
+    ----------
+    left, right
+        The factors P (n1 × r) and Q (n2 × r); the matrix is P Qᵀ.
+    outliers
+        The rejected entries, boolean: of the shape of the data if that is a matrix, or one for each
+        entry in the order given.
+    undecided_rows, undecided_columns
+        The rows and columns that too few trusted entries determine: their numbers, or their labels
+        if the data has labels. The factors have values there too; do not use them.
+    status, certificate
+        Whether the rest of the matrix is certified, and the evidence.
+    noise
+        The standard deviation of the noise; zero if the data is exact.
+    seconds
+        Wall-clock time of the whole call.
+    typical_size
+        The standard deviation of normal values of the size of typical entries.
+    row_labels, column_labels
+        The labels of a data frame, or None.
+    """
+
+    left: Array
+    right: Array
+    outliers: Array
+    undecided_rows: Vector
+    undecided_columns: Vector
+    status: Status
+    certificate: CompletionCertificate
+    noise: float
+    typical_size: float
+    entries: tuple[Array, Array, Array] = field(repr=False)  # rows, columns, residuals
+    seconds: float = 0.0
+    row_labels: Any = field(default=None, repr=False)
+    column_labels: Any = field(default=None, repr=False)
+    as_frame: Callable[[Any], Any] | None = field(default=None, repr=False)
+
+    @property
+    def rank(self) -> int:
+        """The number of columns of the factors."""
+        return int(self.left.shape[1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the matrix."""
+        return int(self.left.shape[0]), int(self.right.shape[0])
+
+    @property
+    def certified(self) -> bool:
+        """Whether the decided part is certified: exactly (RECOVERED) or up to noise (SETTLED)."""
+        return self.status.certified
+
+    @property
+    def matrix(self) -> Any:
+        """The completed n1 × n2 matrix, P Qᵀ; a data frame if the data was one.
+
+        Raises MemoryError if it is too large; ``predict`` gives single entries.
+        """
+        n1, n2 = self.shape
+        needed, limit = n1 * n2 * 8, _LARGEST_SHARE * _physical_memory()
+        if needed > limit:
+            raise MemoryError(
+                f"the completed {n1} × {n2} matrix would take {needed / 2**30:.3g} GiB; use "
+                "predict(rows, columns) for the entries that you need, or the factors left and "
+                "right"
+            )
+        product = self.left @ namespace(self.right).matrix_transpose(self.right)
+        return product if self.as_frame is None else self.as_frame(to_numpy(product))
+
+    @property
+    def sparse(self) -> scipy.sparse.coo_array:
+        """What the outliers differ by from the matrix: S of X = L + S."""
+        rows, columns, residual = (to_numpy(values) for values in self.entries)
+        rejected = to_numpy(self.outliers)
+        flags = rejected if rejected.ndim == 1 else rejected[rows, columns]
+        places = rows[flags], columns[flags]
+        return scipy.sparse.coo_array((residual[flags], places), shape=self.shape)
+
+    def predict(self, rows: Any, columns: Any) -> Array:
+        """The entries of the matrix at some rows and columns: numbers, or labels if it has them."""
+        xp = namespace(self.left)
+        at = [
+            _positions(given, labels, size, name)
+            for given, labels, size, name in (
+                (rows, self.row_labels, self.shape[0], "rows"),
+                (columns, self.column_labels, self.shape[1], "columns"),
+            )
+        ]
+        shape = np.broadcast_shapes(at[0].shape, at[1].shape)
+        place = {"device": like(self.left)["device"]}
+        own, other = (
+            xp.asarray(np.broadcast_to(one, shape).reshape(-1).copy(), **place) for one in at
+        )
+        P, Q = xp.take(self.left, own, axis=0), xp.take(self.right, other, axis=0)
+        return xp.reshape(xp.sum(P * Q, axis=1), shape)
+
+    def fit_rows(self, X: Any) -> FittedRows:
+        """Fit new rows, robustly, to the column space of this matrix.
+
+        ``X`` has a row for each new one and a column for each column of the matrix; NaN marks
+        missing entries.
+        """
+        tolerance = self.certificate.tolerance * self.typical_size
+        return fit_new_rows(X, self.right, max(CUTOFF * self.noise, tolerance))
+
+    def singular_values(self) -> Vector:
+        """The singular values of the matrix, largest first, from the thin factors."""
+        return singular_values(self.left, self.right)
+
+    def summary(self) -> list[tuple[str, str]]:
+        """The result in words, as (name, text) rows."""
+        certificate = self.certificate
+        rejected = int(np.count_nonzero(to_numpy(self.outliers)))
+        shown = ", ".join(f"{value:.4g}" for value in self.singular_values()[:6])
+        undecided = f"{len(self.undecided_rows):,} rows and {len(self.undecided_columns):,} columns"
+        nothing = not (len(self.undecided_rows) or len(self.undecided_columns))
+        return [
+            ("status", str(self.status)),
+            ("evidence", _evidence(certificate)),
+            ("outliers", f"{rejected:,} entries rejected ({rejected / certificate.entries:.1%})"),
+            ("undecided", "none" if nothing else f"{undecided} have too few trusted entries"),
+            ("noise", f"{self.noise:.3g}" if self.noise else "none: the fit is exact"),
+            ("singular values", shown + (", …" if self.rank > 6 else "")),
+            ("time", f"{self.seconds:.2f} s"),
+            *(
+                [("objections", "; ".join(certificate.objections))]
+                if certificate.objections
+                else []
+            ),
+            ("next", self.status.advice),
+        ]
+
+    def _title(self) -> str:
+        rows, columns = self.shape
+        return f"Completion of a {rows} × {columns} matrix with rank {self.rank}"
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            [self._title(), *(f"  {name:<16} {text}" for name, text in self.summary())]
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{name}</th>"
+            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for name, text in self.summary()
+        )
+        return f"<table><caption>{html.escape(self._title())}</caption>{rows}</table>"
+
+
+def _evidence(certificate: CompletionCertificate) -> str:
+    """The numbers of a certificate in a sentence."""
+    how = "exactly" if certificate.noise == 0 else "up to noise"
+    text = (
+        f"{certificate.supporting:,} of {certificate.entries:,} entries are fitted {how} in the "
+        f"part that is decided; {certificate.required:,} are required."
+    )
+    if not math.isnan(certificate.held_out_error):
+        text += (
+            f" Entries that were left out are predicted up to {certificate.held_out_error:.3g} "
+            f"(expected: {certificate.expected_error:.3g}; by a constant: "
+            f"{certificate.trivial_error:.3g})."
+        )
+    return text
+
+
+def _positions(given: Any, labels: Any, size: int, name: str) -> Vector:
+    """Row or column numbers."""
+    if labels is not None:
+        found = labels.get_indexer(np.atleast_1d(np.asarray(given)).reshape(-1))
+        if (found < 0).any():
+            unknown = np.atleast_1d(np.asarray(given)).reshape(-1)[found < 0][0]
+            raise KeyError(f"{name}: {str(unknown)!r} is not a label of the data")
+        return np.asarray(found).reshape(np.shape(given))
+    numbers = to_numpy(given) if is_array(given) else np.asarray(given)
+    if not np.issubdtype(numbers.dtype, np.integer):
+        raise TypeError(f"{name} has dtype {numbers.dtype}; expected integers")
+    if numbers.size and not (numbers.min() >= 0 and numbers.max() < size):
+        wrong = numbers.min() if numbers.min() < 0 else numbers.max()
+        raise IndexError(f"{name} contains {wrong}; expected numbers from 0 to {size - 1}")
+    return numbers
+
+
+def _physical_memory() -> float:
+    """The memory of the machine in bytes; 8 GiB if the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 8.0 * 2**30

@@ -1,0 +1,110 @@
+"""The search: alternating least squares while the ridge and the width of the weights decrease."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from robustrank.backend import Array, namespace, to_numpy
+from robustrank.completion.sample import Sample
+from robustrank.completion.watch import Watch
+from robustrank.linalg import Point, leading_svd_by_products, point_of, scale_columns
+from robustrank.operators import soft_weights
+
+
+@dataclass(frozen=True)
+class RidgePath:
+    """Weighted alternating least squares along a decreasing ridge.
+
+    A ridge on both factors penalizes the nuclear norm of their product: a large one leaves only
+    the strongest directions, and each further one joins as the ridge decreases, so that the
+    iteration starts near a solution at every step. The weights narrow at the same time.
+
+    Parameters
+    ----------
+    ridge
+        The first ridge, relative to the largest singular value of the weighted values.
+    decay
+        The factor from one ridge to the next.
+    steps, sweeps
+        The number of ridges, and of sweeps over rows and columns at each.
+    widths
+        The first and the last width of the weights, in standard deviations of the values.
+    """
+
+    ridge: float = 0.5
+    decay: float = 0.8
+    steps: int = 25
+    sweeps: int = 2
+    widths: tuple[float, float] = (3.0, 0.5)
+
+    def start(self, sample: Sample, rank: int, rng: np.random.Generator) -> PathPoint:
+        """The beginning of the path, with factors of the given rank."""
+        width = self.widths[0] * sample.deviation
+        P, Q, largest = _spectral_start(sample, rank, width, rng)
+        return PathPoint(P, Q, self.ridge * largest, width, 0)
+
+    def advance(self, sample: Sample, at: PathPoint, step: int, watch: Watch) -> PathPoint:
+        """The point of the path before this step."""
+        first, last = self.widths
+        narrowing = (last / first) ** (1 / self.steps)
+        while at.step < step:
+            P, Q = at.left, at.right
+            for _ in range(self.sweeps):
+                P = sample.fit_rows(P, Q, at.width, at.ridge)
+                Q = sample.transposed.fit_rows(Q, P, at.width, at.ridge)
+            at = PathPoint(P, Q, at.ridge * self.decay, at.width * narrowing, at.step + 1)
+            watch.report(at.step / self.steps, P, Q)
+        return at
+
+
+@dataclass(frozen=True, eq=False)
+class PathPoint:
+    """Factors on the path, with the ridge and the width of the next step."""
+
+    left: Array
+    right: Array
+    ridge: float
+    width: float
+    step: int
+
+    @cached_property
+    def singular_values(self) -> np.ndarray[Any, Any]:
+        """The singular values of the matrix."""
+        return to_numpy(self._point.values)
+
+    def truncated(self, rank: int) -> PathPoint:
+        """The point with the leading singular values only, divided evenly between the factors."""
+        xp = namespace(self.left)
+        root = xp.sqrt(self._point.values[:rank])
+        left, right = self._point.left[:, :rank], self._point.right[:, :rank]
+        return replace(self, left=scale_columns(left, root), right=scale_columns(right, root))
+
+    @cached_property
+    def _point(self) -> Point:
+        return point_of(self.left, self.right)
+
+
+def _spectral_start(
+    sample: Sample, rank: int, width: float, rng: np.random.Generator
+) -> tuple[Array, Array, float]:
+    """The leading part of the weighted values as factors, and its largest singular value."""
+    n1, n2 = sample.shape
+    rows, columns = (
+        soft_weights(values, width) * values for values in (sample.row_values, sample.column_values)
+    )
+    left, values, right = leading_svd_by_products(
+        lambda V: sample.by_rows.sums(rows, V),
+        lambda U: sample.by_columns.sums(columns, U),
+        (n1, n2),
+        rank,
+        rng,
+        example=rows[:1],
+    )
+    xp = namespace(rows)
+    share = float(xp.sum(soft_weights(sample.row_values, width))) / (n1 * n2)
+    root = xp.sqrt(values / share)
+    return scale_columns(left, root), scale_columns(right, root), float(values[0])

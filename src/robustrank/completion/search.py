@@ -1,0 +1,221 @@
+"""From a sample to a completed matrix: exact if the data is, or with noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robustrank.backend import Array, to_numpy
+from robustrank.completion.held_out import HeldOut, held_out_errors, split
+from robustrank.completion.noisy_fit import EmpiricalBayes, NoisyFit
+from robustrank.completion.rank_candidates import candidate_ranks
+from robustrank.completion.refinement import CUTOFF, Fit, Narrowing, Polishing, exact_tolerance
+from robustrank.completion.repair import repaired
+from robustrank.completion.residual_structure import residual_structure
+from robustrank.completion.ridge_path import PathPoint, RidgePath
+from robustrank.completion.sample import Sample, robust_deviation
+from robustrank.completion.scales import row_and_column_scales
+from robustrank.completion.support import Support, supported_part
+from robustrank.completion.watch import Watch
+from robustrank.linalg import point_of
+from robustrank.theory import degrees_of_freedom
+
+Vector = np.ndarray[Any, Any]
+
+_LOOK = 11  # the step of the path at which the singular values are looked at
+_REPAIRS = 4
+_FEWEST = 10  # entries; fewer say nothing about a matrix
+# If the rank is not given, it is looked for up to this many; then twice as many, and so on.
+_FIRST_BOUND = 10
+_LESS_NOISE = 0.9  # a component that the data has leaves less noise than this share
+# Rounding leaves far less than the tolerance: half of the residuals within it are below this share.
+_MOSTLY_BELOW = 0.1
+# Exact fits beyond the degrees of freedom that chance does not produce.
+_MARGIN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A completed matrix in the units of the sample, and what supports it."""
+
+    left: Array
+    right: Array
+    inliers: Vector  # boolean, in the order of the rows
+    support: Support
+    noise: float  # standard deviation; zero if the data is exact
+    tolerance: float = 0.0  # the largest residual of an exact fit, in units of a typical one
+    noisy: NoisyFit | None = None
+    held_out: HeldOut | None = None
+    structure: float = 0.0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether most entries are fitted up to rounding."""
+        return self.noisy is None
+
+
+class Search:
+    """The search for the matrix behind a sample."""
+
+    def __init__(self, sample: Sample, rng: np.random.Generator, watch: Watch) -> None:
+        self._sample, self._rng, self._watch = sample, rng, watch
+        self._units = row_and_column_scales(sample)
+        self._scaled = sample.divided_by(*self._units)
+        self._path = RidgePath()
+
+    def run(self, bound: int | None) -> Solution:
+        """The best solution of at most this rank; None: of any rank."""
+        *lower, last = self._limits(bound)
+        for limit in lower:
+            solution = self._solution(limit)
+            if solution.left.shape[1] < limit:
+                return solution
+        return self._solution(last)
+
+    def _solution(self, limit: int) -> Solution:
+        """The best solution of at most this rank."""
+        look = self._looked(self._scaled, limit)
+        if self._sample.size < _FEWEST:
+            factors = self._in_user_units((look.left, look.right))
+            return unsupported(self._sample, factors)
+        exact = self._exact_solution(look)
+        return self._noisy_solution(limit) if exact is None else exact
+
+    def _limits(self, bound: int | None) -> Iterator[int]:
+        """The largest ranks to try, one after the other."""
+        n1, n2 = self._sample.shape
+        # A higher rank has as many degrees of freedom as there are entries.
+        most = max(1, min(n1, n2, self._sample.size // (n1 + n2)))
+        if bound is not None:
+            yield min(bound, n1, n2)
+            return
+        limit = _FIRST_BOUND
+        while limit < most:
+            yield limit
+            limit *= 2
+        yield most
+
+    def _looked(self, sample: Sample, limit: int) -> PathPoint:
+        """The point of the path at which the ranks to try are chosen."""
+        self._watch.begin("search", self._units)
+        start = self._path.start(sample, limit, self._rng)
+        return self._path.advance(sample, start, _LOOK, self._watch)
+
+    def _exact_solution(self, look: PathPoint) -> Solution | None:
+        """A solution that fits the entries up to rounding, if there is one."""
+        waiting, noise = candidate_ranks(look.singular_values), {}
+        while waiting:
+            rank = waiting.pop(0)
+            if rank in noise:
+                continue
+            fit = self._fit(self._scaled, look, rank)
+            noise[rank] = robust_deviation(self._scaled.residual(*fit.factors))
+            if not fit.has_noise:
+                solution = self._conclusive(fit)
+                if solution is not None:
+                    return solution
+            elif rank < look.left.shape[1]:
+                # The rank may be higher if that leaves less noise; otherwise the data has noise.
+                if noise[rank] < _LESS_NOISE * noise.get(rank - 1, math.inf):
+                    waiting.insert(0, rank + 1)
+                else:
+                    break
+        return None
+
+    def _fit(self, sample: Sample, look: PathPoint, rank: int) -> Fit:
+        """The fit of one rank, from a point of the path."""
+        watch = self._watch
+        watch.begin(f"rank {rank}", self._units)
+        end = self._path.advance(sample, look.truncated(rank), self._path.steps, watch)
+        fit = Narrowing().run(sample, end.left, end.right, watch)
+        for _ in range(_REPAIRS):
+            if fit.has_noise:
+                break
+            fit, _ = repaired(sample, fit, self._rng)
+            fit = Polishing().run(sample, fit, watch)
+            again, changed = repaired(sample, fit, self._rng)
+            if not changed:
+                break
+            fit = again
+        return fit
+
+    def _conclusive(self, fit: Fit) -> Solution | None:
+        """The solution if chance does not explain its exact fits."""
+        sample, rank = self._scaled, int(fit.point.values.shape[0])
+        tolerance = exact_tolerance(sample)
+        residual = np.abs(to_numpy(sample.residual(*fit.factors)))
+        inliers = residual <= tolerance
+        if 2 * np.sum(residual <= _MOSTLY_BELOW * tolerance) < np.sum(inliers):
+            return None
+        support = supported_part(sample, fit.point, inliers, self._rng)
+        if int(np.sum(support.inliers)) < required_support(support, sample.size, rank)[1]:
+            return None
+        left, right = self._in_user_units(fit.factors)
+        return Solution(left, right, inliers, support, 0.0, tolerance / sample.deviation)
+
+    def _noisy_solution(self, limit: int) -> Solution:
+        """The solution of the rank that predicts entries best that are left out of the fit."""
+        sample, watch = self._sample, self._watch
+        fitted, left_out = split(self._scaled, self._rng)
+        given, given_left_out = (
+            part.divided_by(*(1 / unit for unit in self._units)) for part in (fitted, left_out)
+        )
+        look = self._looked(fitted, limit)
+        fits: list[tuple[NoisyFit, HeldOut]] = []
+        for rank in candidate_ranks(look.singular_values):
+            watch.begin(f"noise, rank {rank}", self._units)
+            end = self._path.advance(fitted, look.truncated(rank), self._path.steps, watch)
+            narrowed = Narrowing().run(fitted, end.left, end.right, watch)
+            watch.begin(f"noise, rank {rank}")
+            for factors in ((end.left, end.right), narrowed.factors):
+                fit = EmpiricalBayes().run(given, self._in_user_units(factors), watch)
+                fits.append((fit, held_out_errors(given_left_out, fit)))
+        best, errors = max(fits, key=lambda pair: pair[1].log_density)
+        fit = self._repaired_noisy(EmpiricalBayes().run(sample, best.factors, watch))
+        inliers = to_numpy(fit.weights) > 0.5
+        residual = fit.weights * sample.residual(*fit.factors)
+        return Solution(
+            *fit.factors,
+            inliers,
+            supported_part(sample, point_of(*fit.factors), inliers, self._rng),
+            fit.noise,
+            noisy=fit,
+            held_out=errors,
+            structure=residual_structure(sample, residual, self._rng),
+        )
+
+    def _repaired_noisy(self, fit: NoisyFit) -> NoisyFit:
+        """The fit after repairing rows and columns that are not explained by it."""
+        for _ in range(_REPAIRS):
+            before = Fit(point_of(*fit.factors), CUTOFF * fit.noise, has_noise=True)
+            after, changed = repaired(self._sample, before, self._rng)
+            if not changed:
+                break
+            fit = EmpiricalBayes().run(self._sample, after.factors, self._watch)
+        return fit
+
+    def _in_user_units(self, factors: tuple[Array, Array]) -> tuple[Array, Array]:
+        (P, Q), (rows, columns) = factors, self._units
+        return rows[:, None] * P, columns[:, None] * Q
+
+
+def unsupported(sample: Sample, factors: tuple[Array, Array]) -> Solution:
+    """A solution that nothing supports."""
+    residual = sample.residual(*factors)
+    noise = robust_deviation(residual)
+    inliers = np.abs(to_numpy(residual)) <= CUTOFF * noise
+    rows, columns = (np.zeros(n, bool) for n in sample.shape)
+    return Solution(*factors, inliers, Support(rows, columns, np.zeros_like(inliers)), noise)
+
+
+def required_support(support: Support, entries: int, rank: int) -> tuple[int, int]:
+    """The degrees of freedom of the decided part, and the number of inliers that it needs.
+
+    They are a majority of all entries, and more than chance can fit.
+    """
+    free = degrees_of_freedom(int(support.rows.sum()), int(support.columns.sum()), rank)
+    return max(free, 0), max(free + _MARGIN, entries // 2 + 1)

@@ -1,0 +1,171 @@
+"""Which rows and columns do the inliers determine, so that a wrong value would have shown?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.completion.linearized import Linearized
+from robustrank.completion.repair import EXTRA
+from robustrank.completion.sample import Sample
+from robustrank.linalg import Point
+
+Vector = np.ndarray[Any, Any]
+
+# An entry is checked by the others if they would leave more than this share of an error of it as
+# its residual, in the largest of so many random trials.
+_UNCHECKED, _TRIALS = 1e-2, 4
+# A row is determined if a random change of it is found again up to this.
+_DETERMINED = 0.02
+# Precision of the least-squares problems, and the largest number of products for each.
+_PRECISION, _PRODUCTS = 1e-5, 1000
+_ROUNDS = 6
+_REWEIGHTINGS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """The part of the matrix that is determined, and the inliers in it."""
+
+    rows: Vector  # boolean
+    columns: Vector
+    inliers: Vector  # boolean, in the order of the rows
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is determined."""
+        return not (self.rows.any() and self.columns.any())
+
+
+def supported_part(
+    sample: Sample, point: Point, inliers: Vector, rng: np.random.Generator
+) -> Support:
+    """The rows and columns that the inliers determine, given in the order of the rows.
+
+    A row needs two inliers more than unknowns, and more than half of its entries, counting only
+    columns that are determined themselves. Each inlier must be checked by the others: if one had
+    another value, it would not be fitted. And together they must leave no freedom.
+    """
+    own, other = (to_numpy(at) for at in (sample.by_rows.owners, sample.by_rows.others))
+    n1, n2 = sample.shape
+    part = Support(np.ones(n1, bool), np.ones(n2, bool), inliers)
+    rank = int(point.values.shape[0])
+    for _ in range(_ROUNDS):
+        part = _pruned(part, own, other, rank)
+        if part.is_empty:
+            break
+        linearized = _linearized(sample, point, part)
+        checked = _checked(linearized, rng)
+        if not np.all(checked[part.inliers]):
+            part = Support(part.rows, part.columns, part.inliers & checked)
+            continue
+        rows, columns = _determined(linearized, part, rng)
+        if np.all(rows[part.rows]) and np.all(columns[part.columns]):
+            return part
+        part = Support(part.rows & rows, part.columns & columns, part.inliers)
+    return Support(np.zeros(n1, bool), np.zeros(n2, bool), np.zeros_like(inliers))
+
+
+def _pruned(part: Support, own: Vector, other: Vector, rank: int) -> Support:
+    """The part without rows and columns that have too few inliers in it."""
+    rows, columns, inliers = part.rows, part.columns, part.inliers
+    while True:
+        inside = rows[own] & columns[other]
+        inliers = inliers & inside
+        enough = [
+            _has_majority(index, inliers, inside, len(kept), rank)
+            for index, kept in ((own, rows), (other, columns))
+        ]
+        if np.all(enough[0][rows]) and np.all(enough[1][columns]):
+            return Support(rows, columns, inliers)
+        rows, columns = rows & enough[0], columns & enough[1]
+
+
+def _has_majority(index: Vector, inliers: Vector, inside: Vector, size: int, rank: int) -> Vector:
+    counts, observed = (np.bincount(index[which], minlength=size) for which in (inliers, inside))
+    majority: Vector = (counts >= rank + EXTRA) & (2 * counts > observed)
+    return majority
+
+
+def _linearized(sample: Sample, point: Point, part: Support) -> Linearized:
+    values = sample.row_values
+    weights = namespace(values).asarray(
+        part.inliers.astype(to_numpy(values[:1]).dtype), **like(values)
+    )
+    return Linearized(sample, point, *sample.in_both_orders(weights))
+
+
+def _checked(linearized: Linearized, rng: np.random.Generator) -> Vector:
+    """Which inliers would not be fitted if their value were another one."""
+    sample = linearized.sample
+    largest: Array = 0.0
+    for _ in range(_TRIALS):
+        signs = rng.integers(0, 2, sample.size) * 2.0 - 1
+        xp = namespace(sample.row_values)
+        errors = sample.in_both_orders(xp.asarray(signs, **like(sample.row_values)))
+        W = linearized.solve(errors, 0.0, _PRECISION, _PRODUCTS)
+        left = xp.abs(errors[0] - linearized.apply(W)[0])
+        largest = xp.maximum(left, largest * xp.ones_like(left))
+    return to_numpy(largest) > _UNCHECKED
+
+
+def _determined(
+    linearized: Linearized, part: Support, rng: np.random.Generator
+) -> tuple[Vector, Vector]:
+    """Which rows and columns of the part are determined up to a common change of basis.
+
+    A random change of the factors is measured and found again by least squares; what remains leaves
+    all inliers as they are.
+    """
+    point = linearized.point
+    xp = namespace(point.left)
+    n1 = point.left.shape[0]
+    factors = xp.concat([point.left, point.right])
+    sizes = xp.linalg.vector_norm(factors, axis=1, keepdims=True)
+    drawn = xp.asarray(rng.standard_normal(factors.shape), **like(factors)) * sizes
+    found = linearized.solve(linearized.apply(drawn), 0.0, _PRECISION, _PRODUCTS)
+    left_over, factors, sizes = (to_numpy(values) for values in (drawn - found, factors, sizes))
+    errors = _distance_from_common_change(
+        (left_over[:n1], left_over[n1:]),
+        (factors[:n1], factors[n1:]),
+        (part.rows, part.columns),
+    )
+    good = errors <= _DETERMINED * sizes[:, 0]
+    return good[:n1], good[n1:]
+
+
+def _distance_from_common_change(
+    changes: tuple[Vector, Vector], factors: tuple[Vector, Vector], kept: tuple[Vector, Vector]
+) -> Vector:
+    """The distance of each row of (dU, dV) from (U K, −V Kᵀ) with the K that fits most of them.
+
+    Such a change leaves U Vᵀ as it is, to first order.
+    """
+    rank = factors[0].shape[1]
+    sides = []
+    for index, (change, factor, used) in enumerate(zip(changes, factors, kept, strict=True)):
+        # For each row, U_i K, or −V_j Kᵀ, as a linear function of the entries of K.
+        basis = np.zeros((len(factor), rank, rank, rank))
+        for k in range(rank):
+            if index == 0:
+                basis[:, k, :, k] = factor
+            else:
+                basis[:, k, k, :] = -factor
+        sides.append((change, basis.reshape(len(factor), rank, rank * rank), used))
+    change = np.concatenate([side[0] for side in sides])
+    basis = np.concatenate([side[1] for side in sides])
+    used = np.concatenate([side[2] for side in sides])
+    sizes = np.linalg.norm(np.concatenate(factors), axis=1)
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    weights = used / sizes**2
+    errors = np.zeros(len(change))
+    for _ in range(_REWEIGHTINGS):
+        normal = np.einsum("i,ika,ikb->ab", weights, basis, basis)
+        right = np.einsum("i,ika,ik->a", weights, basis, change)
+        K = np.linalg.lstsq(normal, right, rcond=None)[0]
+        errors = np.linalg.norm(change - basis @ K, axis=1)
+        weights = used / (sizes**2 * np.maximum(errors / sizes, 1e-6))
+    return errors

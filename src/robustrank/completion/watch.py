@@ -1,0 +1,61 @@
+"""Progress of a completion, and the reasons to stop it early."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from robustrank.backend import Array
+from robustrank.result import StopReason
+
+
+@dataclass(frozen=True, eq=False)
+class CompletionProgress:
+    """The state of a completion as a callback sees it."""
+
+    stage: str
+    fraction: float  # of the stage, between 0 and 1
+    left: Array  # the factors so far
+    right: Array
+
+
+Callback = Callable[[CompletionProgress], bool | None]
+
+
+class Stopped(Exception):  # noqa: N818
+    """The run was stopped early."""
+
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
+
+
+class Watch:
+    """Keeps the latest factors, calls the callback and watches the time limit.
+
+    Ctrl-C is raised by Python wherever it occurs; the latest factors are here then.
+    """
+
+    def __init__(self, callback: Callback | None, ends: float | None) -> None:
+        self._callback, self._ends = callback, ends
+        self._units: tuple[Array, Array] | None = None
+        self.stage = ""
+        self.latest: tuple[Array, Array] | None = None
+
+    def begin(self, stage: str, units: tuple[Array, Array] | None = None) -> None:
+        """Begin a stage; its factors are to be multiplied by units for the rows and columns."""
+        self.stage, self._units = stage, units
+
+    def report(self, fraction: float, P: Array, Q: Array) -> None:
+        """Keep the factors; raise ``Stopped`` if the run is to end."""
+        self.latest = P, Q
+        if self._units is not None:
+            rows, columns = self._units
+            self.latest = rows[:, None] * P, columns[:, None] * Q
+        if self._callback is not None:
+            progress = CompletionProgress(self.stage, fraction, *self.latest)
+            if self._callback(progress):
+                raise Stopped(StopReason.CALLBACK)
+        if self._ends is not None and time.perf_counter() > self._ends:
+            raise Stopped(StopReason.TIME_LIMIT)
