@@ -20,10 +20,14 @@ PACKAGE = ROOT / "src" / "robustrank"
 
 PUBLIC_NAMES = [
     "Certificate",
+    "Completion",
+    "CompletionCertificate",
+    "CompletionProgress",
     "Damping",
     "DeviceMemoryError",
     "GaussNewton",
     "Interrupted",
+    "InterruptedCompletion",
     "MedianTGD",
     "MessagePassing",
     "Portfolio",
@@ -39,11 +43,13 @@ PUBLIC_NAMES = [
     "UndersampledWarning",
     "VanillaGD",
     "Weighting",
+    "complete",
     "load",
     "metrics",
     "operators",
     "recover",
     "recover_many",
+    "robust_pca",
     "simulate",
     "theory",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,10 @@ N1, N2, R = 30, 20, 3
 Matrix = np.ndarray[Any, Any]
 
 
-@pytest.fixture(params=["compiled", "arrays", "blocks", "torch"])
+GPUS = [pytest.param(name, marks=pytest.mark.gpu) for name in ("torch-cuda", "cupy")]
+
+
+@pytest.fixture(params=["compiled", "arrays", "blocks", "torch", *GPUS])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How the sums are computed."""
     if request.param == "compiled":
@@ -38,11 +42,13 @@ class Example:
         self.P, self.Q, self.dQ = (rng.standard_normal((n, R)).astype(dtype) for n in (N1, N2, N2))
         self.z = rng.random(len(owners)).astype(dtype)
         self.tolerance = 1e-4 if dtype == "float32" else 1e-12
-        if way == "torch":
+        self.convert: Callable[[Matrix], Any] = np.asarray
+        if way.startswith("torch"):
             torch = pytest.importorskip("torch")
-            self.convert = torch.asarray
-        else:
-            self.convert = np.asarray
+            device = "cuda" if way == "torch-cuda" else "cpu"
+            self.convert = lambda array: torch.asarray(array, device=device)
+        elif way == "cupy":
+            self.convert = pytest.importorskip("cupy").asarray
         self.entries = SortedEntries(self.convert(starts), self.convert(others))
 
     def summed(self, terms: Matrix) -> Matrix:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace
+from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.completion.noisy_fit import NoisyFit
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.linalg import lower_median, sample_quantile
 from robustrank.theory import half_normal_quantile
 
+Vector = np.ndarray[Any, Any]
+
 _SHARE = 0.1  # of the entries are left out
+_CLEARLY = 2.0  # standard errors
 _SURPLUS = 2.5  # standard errors of a deviation, relative to it and for one entry
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HeldOut:
     """Errors of predictions of entries that were left out of the fit.
 
@@ -29,8 +33,13 @@ class HeldOut:
     error: float  # the deviation of the errors
     expected: float  # what the noise and the uncertainty of the factors should leave
     trivial: float  # what the best constant leaves
-    log_density: float  # mean logarithm of the predictive density: the larger, the better
     noise: float  # the deviation of the noise in the fit
+    log_densities: Vector  # logarithm of the predictive density of each entry
+
+    def is_better_than(self, other: HeldOut) -> bool:
+        """Whether the entries are predicted better, by more than chance."""
+        gain = self.log_densities - other.log_densities
+        return float(gain.mean()) > _CLEARLY * float(gain.std()) / math.sqrt(self.count)
 
     @property
     def matrix_error(self) -> float:
@@ -74,8 +83,8 @@ def held_out_errors(left_out: Sample, fit: NoisyFit) -> HeldOut:
         error=float(sample_quantile(xp.abs(errors), fit.inliers / 2)) / half_normal_quantile(0.5),
         expected=math.sqrt(float(lower_median(variance))),
         trivial=robust_deviation(values - lower_median(values)),
-        log_density=float(xp.mean(xp.log(good + bad + xp.finfo(values.dtype).smallest_normal))),
         noise=fit.noise,
+        log_densities=to_numpy(xp.log(good + bad + xp.finfo(values.dtype).smallest_normal)),
     )
 
 

@@ -159,29 +159,46 @@ class Search:
 
     def _noisy_solution(self, limit: int) -> Solution:
         """The solution of the rank that predicts entries best that are left out of the fit."""
-        sample, watch = self._sample, self._watch
         fitted, left_out = split(self._scaled, self._rng)
         given, given_left_out = (
             part.divided_by(*(1 / unit for unit in self._units)) for part in (fitted, left_out)
         )
         look = self._looked(fitted, limit)
-        fits: list[tuple[NoisyFit, HeldOut]] = []
-        for rank in candidate_ranks(look.singular_values):
-            watch.begin(f"noise, rank {rank}", self._units)
-            end = self._path.advance(fitted, look.truncated(rank), self._path.steps, watch)
-            narrowed = Narrowing().run(fitted, end.left, end.right, watch)
-            watch.begin(f"noise, rank {rank}")
-            for factors in ((end.left, end.right), narrowed.factors):
-                fit = EmpiricalBayes().run(given, self._in_user_units(factors), watch)
-                fits.append((fit, held_out_errors(given_left_out, fit)))
-        best, errors = max(fits, key=lambda pair: pair[1].log_density)
-        fit = self._repaired_noisy(EmpiricalBayes().run(sample, best.factors, watch))
+        lowest, *higher = sorted(candidate_ranks(look.singular_values))
+
+        def best_of(rank: int) -> tuple[NoisyFit, HeldOut]:
+            fits = list(self._noisy_fits(fitted, given, look, rank))
+            tried = [(fit, held_out_errors(given_left_out, fit)) for fit in fits]
+            return max(tried, key=lambda pair: float(pair[1].log_densities.mean()))
+
+        best = best_of(lowest)
+        for rank in higher:  # must predict better, by more than chance
+            found = best_of(rank)
+            best = found if found[1].is_better_than(best[1]) else best
+        return self._noisy_result(*best)
+
+    def _noisy_fits(
+        self, scaled: Sample, given: Sample, look: PathPoint, rank: int
+    ) -> Iterator[NoisyFit]:
+        """Fits of one rank, from two starting points."""
+        watch = self._watch
+        watch.begin(f"noise, rank {rank}", self._units)
+        end = self._path.advance(scaled, look.truncated(rank), self._path.steps, watch)
+        narrowed = Narrowing().run(scaled, end.left, end.right, watch)
+        watch.begin(f"noise, rank {rank}")
+        for factors in ((end.left, end.right), narrowed.factors):
+            yield EmpiricalBayes().run(given, self._in_user_units(factors), watch)
+
+    def _noisy_result(self, start: NoisyFit, errors: HeldOut) -> Solution:
+        """The solution with all entries, from the fit without those that were left out."""
+        sample = self._sample
+        fit = self._repaired_noisy(EmpiricalBayes().run(sample, start.factors, self._watch))
         inliers = to_numpy(fit.weights) > 0.5
         residual = fit.weights * sample.residual(*fit.factors)
         return Solution(
             *fit.factors,
             inliers,
-            supported_part(sample, point_of(*fit.factors), inliers, self._rng),
+            supported_part(sample, point_of(*fit.factors), inliers, self._rng, with_noise=True),
             fit.noise,
             noisy=fit,
             held_out=errors,

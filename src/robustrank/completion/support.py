@@ -16,8 +16,8 @@ from robustrank.linalg import Point
 Vector = np.ndarray[Any, Any]
 
 # An entry is checked by the others if they would leave more than this share of an error of it as
-# its residual, in the largest of so many random trials.
-_UNCHECKED, _TRIALS = 1e-2, 4
+# its residual, in the largest of so many random trials: without noise, and with noise.
+_UNCHECKED, _UNCHECKED_BY_NOISE, _TRIALS = 1e-2, 0.2, 6
 # A row is determined if a random change of it is found again up to this.
 _DETERMINED = 0.02
 # Precision of the least-squares problems, and the largest number of products for each.
@@ -41,7 +41,12 @@ class Support:
 
 
 def supported_part(
-    sample: Sample, point: Point, inliers: Vector, rng: np.random.Generator
+    sample: Sample,
+    point: Point,
+    inliers: Vector,
+    rng: np.random.Generator,
+    *,
+    with_noise: bool = False,
 ) -> Support:
     """The rows and columns that the inliers determine, given in the order of the rows.
 
@@ -53,12 +58,13 @@ def supported_part(
     n1, n2 = sample.shape
     part = Support(np.ones(n1, bool), np.ones(n2, bool), inliers)
     rank = int(point.values.shape[0])
+    least = _UNCHECKED_BY_NOISE if with_noise else _UNCHECKED
     for _ in range(_ROUNDS):
         part = _pruned(part, own, other, rank)
         if part.is_empty:
             break
         linearized = _linearized(sample, point, part)
-        checked = _checked(linearized, rng)
+        checked = _left_by_others(linearized, rng) > least
         if not np.all(checked[part.inliers]):
             part = Support(part.rows, part.columns, part.inliers & checked)
             continue
@@ -98,8 +104,8 @@ def _linearized(sample: Sample, point: Point, part: Support) -> Linearized:
     return Linearized(sample, point, *sample.in_both_orders(weights))
 
 
-def _checked(linearized: Linearized, rng: np.random.Generator) -> Vector:
-    """Which inliers would not be fitted if their value were another one."""
+def _left_by_others(linearized: Linearized, rng: np.random.Generator) -> Vector:
+    """How much of an error of each inlier is left as its residual; the largest in some trials."""
     sample = linearized.sample
     largest: Array = 0.0
     for _ in range(_TRIALS):
@@ -109,7 +115,7 @@ def _checked(linearized: Linearized, rng: np.random.Generator) -> Vector:
         W = linearized.solve(errors, 0.0, _PRECISION, _PRODUCTS)
         left = xp.abs(errors[0] - linearized.apply(W)[0])
         largest = xp.maximum(left, largest * xp.ones_like(left))
-    return to_numpy(largest) > _UNCHECKED
+    return to_numpy(largest)
 
 
 def _determined(

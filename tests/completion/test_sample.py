@@ -1,0 +1,69 @@
+"""Samples: both orders, subsets, scales of rows and columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robustrank.completion.sample import robust_deviation
+from robustrank.completion.scales import row_and_column_scales
+from tests.completion.completion_samples import planted_sample, sample_of
+
+
+def test_both_orders_hold_the_same_entries() -> None:
+    planted, sample = planted_sample()
+    whole = planted.incomplete
+    by_rows, by_columns = sample.by_rows, sample.by_columns
+    np.testing.assert_array_equal(whole[by_rows.owners, by_rows.others], sample.row_values)
+    np.testing.assert_array_equal(whole[by_columns.others, by_columns.owners], sample.column_values)
+    for values, expected in zip(
+        sample.in_both_orders(sample.row_values),
+        (sample.row_values, sample.column_values),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(values, expected)
+    np.testing.assert_array_equal(
+        sample.transposed.in_both_orders(sample.column_values)[1], sample.row_values
+    )
+
+
+def test_subset_keeps_both_orders() -> None:
+    planted, sample = planted_sample()
+    kept = np.random.default_rng(2).random(sample.size) < 0.3
+    part = sample.subset(kept)
+    assert part.size == kept.sum()
+    np.testing.assert_array_equal(part.row_values, sample.row_values[kept])
+    whole = planted.incomplete
+    at = part.by_columns
+    np.testing.assert_array_equal(whole[at.others, at.owners], part.column_values)
+    np.testing.assert_array_equal(part.in_both_orders(part.row_values)[1], part.column_values)
+    np.testing.assert_array_equal(
+        part.transposed.in_both_orders(part.column_values)[1], part.row_values
+    )
+
+
+def test_scales_are_those_of_the_rows_and_columns() -> None:
+    n1, n2 = 200, 150
+    planted, _ = planted_sample(n1, n2, 3, 15_000, outliers=0.3, outlier_model="huge")
+    rng = np.random.default_rng(3)
+    a, b = np.exp(rng.standard_normal(n1)), np.exp(rng.standard_normal(n2))
+    planted.values[:] *= a[planted.rows] * b[planted.columns]
+    found = row_and_column_scales(sample_of(planted))
+    sizes = np.linalg.norm(planted.left, axis=1), np.linalg.norm(planted.right, axis=1)
+    for scales, truth, size in zip(found, (a, b), sizes, strict=True):
+        ratio = np.log(scales / (truth * size))
+        assert ratio.std() < 0.35
+
+
+def test_scales_of_rows_with_zeros_only_are_one() -> None:
+    planted, _ = planted_sample()
+    planted.values[planted.rows == 3] = 0
+    rows, columns = row_and_column_scales(sample_of(planted))
+    assert np.isfinite(rows).all()
+    assert np.isfinite(columns).all()
+    assert rows.min() > 0
+
+
+def test_robust_deviation_is_that_of_normal_numbers() -> None:
+    values = np.random.default_rng(1).standard_normal(100_000)
+    values[:1000] = 1e9
+    assert abs(robust_deviation(values) - 1) < 0.03

@@ -1,0 +1,87 @@
+"""Which rows and columns are determined."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from robustrank.completion.sample import Sample
+from robustrank.completion.support import Support, supported_part
+from robustrank.linalg import point_of
+from robustrank.simulate import PlantedEntries, plant_entries
+from tests.completion.completion_samples import in_row_order, planted_sample, sample_of
+
+
+def support(planted: PlantedEntries, sample: Sample, rank: int = 2) -> Support:
+    """The part of the true matrix that the clean entries determine."""
+    left, right = planted.left, planted.right
+    for _ in range(rank - left.shape[1]):  # a surplus column that is zero on the entries
+        left, right = (np.column_stack([part, np.zeros(len(part))]) for part in (left, right))
+    inliers = in_row_order(planted, ~planted.outliers)
+    return supported_part(sample, point_of(left, right), inliers, np.random.default_rng(1))
+
+
+def test_everything_is_determined_by_enough_entries() -> None:
+    planted, sample = planted_sample(entries=700, outliers=0.1)
+    part = support(planted, sample)
+    assert part.rows.all()
+    assert part.columns.all()
+    np.testing.assert_array_equal(part.inliers, in_row_order(planted, ~planted.outliers))
+
+
+def test_row_with_a_majority_of_outliers_is_not_determined() -> None:
+    planted, sample = planted_sample()
+    row = np.flatnonzero(planted.rows == 3)
+    planted.outliers[row[: len(row) // 2 + 1]] = True
+    assert np.flatnonzero(~support(planted, sample).rows).tolist() == [3]
+
+
+@pytest.mark.parametrize("left", [0, 2, 3])
+def test_row_with_too_few_entries_is_not_determined(left: int) -> None:
+    planted, _ = planted_sample()
+    drop = np.flatnonzero(planted.rows == 3)[left:]
+    kept = np.setdiff1d(np.arange(len(planted.rows)), drop)
+    names = ("rows", "columns", "values", "outliers")
+    part = PlantedEntries(
+        *(getattr(planted, name)[kept] for name in names), planted.left, planted.right
+    )
+    found = support(part, sample_of(part))
+    assert not found.rows[3]
+    assert found.rows.sum() == 39
+
+
+def test_an_entry_that_nothing_checks_does_not_count() -> None:
+    """Row 3 has four entries, but only one in a column that tells its second unknown."""
+    n1, n2 = 40, 30
+    planted = plant_entries(n1, n2, 2, n1 * n2, rng=1)
+    right = planted.right.copy()
+    right[:10, 1] = 0  # the first columns do not depend on the second unknown
+    keep = (planted.rows != 3) | np.isin(planted.columns, [0, 1, 2, 20])
+    part = PlantedEntries(
+        planted.rows[keep],
+        planted.columns[keep],
+        planted.values[keep],
+        planted.outliers[keep],
+        planted.left,
+        right,
+    )
+    found = support(part, sample_of(part))
+    assert np.flatnonzero(~found.rows).tolist() == [3]
+    assert found.columns.all()
+
+
+def test_blocks_without_common_rows_are_not_determined_together() -> None:
+    planted = plant_entries(40, 30, 2, 1200, rng=1)
+    keep = (planted.rows < 25) == (planted.columns < 18)
+    names = ("rows", "columns", "values", "outliers")
+    part = PlantedEntries(
+        *(getattr(planted, name)[keep] for name in names), planted.left, planted.right
+    )
+    found = support(part, sample_of(part))
+    assert not (found.rows[:25].any() and found.rows[25:].any())
+
+
+def test_surplus_column_is_not_determined() -> None:
+    planted, sample = planted_sample()
+    found = support(planted, sample, rank=3)
+    assert found.is_empty
