@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from completion_samples import in_row_order, planted_sample
 
 from robustrank.completion import Watch
 from robustrank.completion.held_out import held_out_errors, split
@@ -11,7 +12,6 @@ from robustrank.completion.noisy_fit import EmpiricalBayes, NoisyFit
 from robustrank.completion.residual_structure import residual_structure
 from robustrank.completion.sample import Sample
 from robustrank.simulate import PlantedEntries
-from tests.completion.completion_samples import in_row_order, planted_sample
 
 WATCH = Watch(None, None)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from completion_samples import planted_sample, sample_of
 
 from robustrank.completion.sample import robust_deviation
 from robustrank.completion.scales import row_and_column_scales
-from tests.completion.completion_samples import planted_sample, sample_of
 
 
 def test_both_orders_hold_the_same_entries() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from completion_samples import in_row_order, planted_sample, sample_of
 
 from robustrank.completion.sample import Sample
 from robustrank.completion.support import Support, supported_part
 from robustrank.linalg import point_of
 from robustrank.simulate import PlantedEntries, plant_entries
-from tests.completion.completion_samples import in_row_order, planted_sample, sample_of
 
 
 def support(planted: PlantedEntries, sample: Sample, rank: int = 2) -> Support:
