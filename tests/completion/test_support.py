@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from completion_samples import in_row_order, planted_sample, sample_of
@@ -19,6 +22,12 @@ def support(planted: PlantedEntries, sample: Sample, rank: int = 2) -> Support:
         left, right = (np.column_stack([part, np.zeros(len(part))]) for part in (left, right))
     inliers = in_row_order(planted, ~planted.outliers)
     return supported_part(sample, point_of(left, right), inliers, np.random.default_rng(1))
+
+
+def kept(planted: PlantedEntries, which: Any) -> PlantedEntries:
+    """The problem with some of its entries."""
+    names = ("rows", "columns", "values", "outliers")
+    return replace(planted, **{name: getattr(planted, name)[which] for name in names})
 
 
 def test_everything_is_determined_by_enough_entries() -> None:
@@ -40,11 +49,7 @@ def test_row_with_a_majority_of_outliers_is_not_determined() -> None:
 def test_row_with_too_few_entries_is_not_determined(left: int) -> None:
     planted, _ = planted_sample()
     drop = np.flatnonzero(planted.rows == 3)[left:]
-    kept = np.setdiff1d(np.arange(len(planted.rows)), drop)
-    names = ("rows", "columns", "values", "outliers")
-    part = PlantedEntries(
-        *(getattr(planted, name)[kept] for name in names), planted.left, planted.right
-    )
+    part = kept(planted, np.setdiff1d(np.arange(len(planted.rows)), drop))
     found = support(part, sample_of(part))
     assert not found.rows[3]
     assert found.rows.sum() == 39
@@ -57,14 +62,7 @@ def test_an_entry_that_nothing_checks_does_not_count() -> None:
     right = planted.right.copy()
     right[:10, 1] = 0  # the first columns do not depend on the second unknown
     keep = (planted.rows != 3) | np.isin(planted.columns, [0, 1, 2, 20])
-    part = PlantedEntries(
-        planted.rows[keep],
-        planted.columns[keep],
-        planted.values[keep],
-        planted.outliers[keep],
-        planted.left,
-        right,
-    )
+    part = replace(kept(planted, keep), right=right)
     found = support(part, sample_of(part))
     assert np.flatnonzero(~found.rows).tolist() == [3]
     assert found.columns.all()
@@ -73,10 +71,7 @@ def test_an_entry_that_nothing_checks_does_not_count() -> None:
 def test_blocks_without_common_rows_are_not_determined_together() -> None:
     planted = plant_entries(40, 30, 2, 1200, rng=1)
     keep = (planted.rows < 25) == (planted.columns < 18)
-    names = ("rows", "columns", "values", "outliers")
-    part = PlantedEntries(
-        *(getattr(planted, name)[keep] for name in names), planted.left, planted.right
-    )
+    part = kept(planted, keep)
     found = support(part, sample_of(part))
     assert not (found.rows[:25].any() and found.rows[25:].any())
 

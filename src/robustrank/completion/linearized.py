@@ -83,6 +83,7 @@ class Linearized:
         average = float(xp.mean(xp.sum(self.blocks * eye, axis=(-2, -1)))) / r
         rounding = epsilon(self.blocks)
         least = damping + max(_SMALLEST_BLOCK, 10 * rounding) * average
+        least = least if least > 0 else 1.0  # no entry has a weight
         tolerance = max(tolerance, math.sqrt(rounding))
         inverse = inverse_positive_definite(self.blocks + least * eye)
         iterates = conjugate_gradient_iterates(
