@@ -11,6 +11,7 @@ import click
 
 import robustrank
 from robustrank.backend import DeviceMemoryError
+from robustrank.cli.complete import complete
 from robustrank.cli.demo import demo
 from robustrank.cli.doctor import doctor
 from robustrank.cli.recover import recover
@@ -29,6 +30,7 @@ def app() -> None:
     Demonstration:      robustrank demo
     Create a problem:   robustrank simulate problem.npz --shape 60x50 --rank 3 -m 1500
     Solve it:           robustrank recover problem.npz --rank 3 --report report.html
+    Complete a matrix:  robustrank complete ratings.csv --rows user --columns item --values rating
     Check the machine:  robustrank doctor
 
     Exit status: 0 certified result, 1 no certified result or interrupted, 2 invalid input or
@@ -36,7 +38,7 @@ def app() -> None:
     """  # noqa: D301
 
 
-for command in (demo, simulate, recover, doctor):
+for command in (demo, simulate, recover, complete, doctor):
     app.add_command(command)
 
 

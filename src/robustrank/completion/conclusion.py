@@ -12,8 +12,12 @@ from robustrank.completion.sample import Sample
 from robustrank.completion.search import Solution, required_support, unsupported
 from robustrank.result import Status
 
-# Predictions of entries that were left out may be this much worse than expected.
-_WORSE = 1.5
+# With noise, inliers that support the matrix are at least this share of the entries.
+_SUPPORT = 0.6
+# Errors of predictions of entries that were left out, relative to what is expected.
+_BETTER, _WORSE = 0.67, 1.4
+# The shape of noise: the median of its size relative to the 0.9-quantile, 0.41 if it is normal.
+_HEAVY_TAIL, _NO_TAIL = 0.31, 0.7
 # The largest error of a matrix that is certified, relative to how much its entries vary.
 _LARGEST_ERROR = 0.3
 # The residuals of a fit of too low a rank have a largest singular value of at least this.
@@ -30,8 +34,12 @@ def concluded(solution: Solution, entries: int) -> tuple[Status, CompletionCerti
         objections.append("too few entries support the matrix")
     held_out = solution.held_out
     if held_out is not None:
-        if not held_out.error <= _WORSE * held_out.expected:
-            objections.append("entries that were left out are predicted worse than the fit claims")
+        if supporting < _SUPPORT * entries:
+            objections.append(f"fewer than {_SUPPORT:.0%} of the entries support the matrix")
+        if not _BETTER <= held_out.error / held_out.expected <= _WORSE:
+            objections.append("errors of entries that were left out are not as the fit expects")
+        if not _HEAVY_TAIL <= solution.tail <= _NO_TAIL:
+            objections.append("the residuals of the inliers are not distributed like noise")
         if not held_out.matrix_error <= _LARGEST_ERROR:
             objections.append(
                 f"entries that were left out show that the error of the matrix may be "

@@ -6,9 +6,21 @@ import numpy as np
 
 from robustrank.backend import Array, like, namespace
 from robustrank.completion.sample import Sample
-from robustrank.linalg import leading_svd_by_products
+from robustrank.linalg import leading_svd_by_products, sample_quantile
 
 _DRAWS = 2
+_MIDDLE, _TAIL = 0.5, 0.9
+
+
+def tail_ratio(residual: Array) -> float:
+    """The median of |residual| relative to its 0.9-quantile: 0.41 for normal numbers.
+
+    It is 0.56 for uniform ones, 0.33 for Student's t with three degrees of freedom, and less for a
+    mixture of small and large errors.
+    """
+    magnitudes = namespace(residual).abs(residual)
+    tail = float(sample_quantile(magnitudes, _TAIL))
+    return float(sample_quantile(magnitudes, _MIDDLE)) / tail if tail > 0 else 1.0
 
 
 def residual_structure(sample: Sample, residual: Array, rng: np.random.Generator) -> float:

@@ -15,7 +15,7 @@ from robustrank.completion.noisy_fit import EmpiricalBayes, NoisyFit
 from robustrank.completion.rank_candidates import candidate_ranks
 from robustrank.completion.refinement import CUTOFF, Fit, Narrowing, Polishing, exact_tolerance
 from robustrank.completion.repair import repaired
-from robustrank.completion.residual_structure import residual_structure
+from robustrank.completion.residual_structure import residual_structure, tail_ratio
 from robustrank.completion.ridge_path import PathPoint, RidgePath
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.scales import row_and_column_scales
@@ -51,6 +51,7 @@ class Solution:
     noisy: NoisyFit | None = None
     held_out: HeldOut | None = None
     structure: float = 0.0
+    tail: float = 0.0  # see ``tail_ratio``
 
     @property
     def is_exact(self) -> bool:
@@ -203,6 +204,7 @@ class Search:
             noisy=fit,
             held_out=errors,
             structure=residual_structure(sample, residual, self._rng),
+            tail=tail_ratio(residual[fit.weights > 0.5]),
         )
 
     def _repaired_noisy(self, fit: NoisyFit) -> NoisyFit:

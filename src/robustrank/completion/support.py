@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
 from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.completion.linearized import Linearized
@@ -23,7 +24,10 @@ _DETERMINED = 0.02
 # Precision of the least-squares problems, and the largest number of products for each.
 _PRECISION, _PRODUCTS = 1e-5, 1000
 _ROUNDS = 6
-_REWEIGHTINGS = 20
+# More than this share of the entries of a row are inliers. With noise, some inliers are outliers
+# that are near by chance.
+_MAJORITY, _MAJORITY_WITH_NOISE = 0.5, 0.6
+_REWEIGHTINGS, _SMALLEST_DISTANCE = 20, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +54,7 @@ def supported_part(
 ) -> Support:
     """The rows and columns that the inliers determine, given in the order of the rows.
 
-    A row needs two inliers more than unknowns, and more than half of its entries, counting only
+    A row needs two inliers more than unknowns, and a majority of its entries, counting only
     columns that are determined themselves. Each inlier must be checked by the others: if one had
     another value, it would not be fitted. And together they must leave no freedom.
     """
@@ -59,8 +63,9 @@ def supported_part(
     part = Support(np.ones(n1, bool), np.ones(n2, bool), inliers)
     rank = int(point.values.shape[0])
     least = _UNCHECKED_BY_NOISE if with_noise else _UNCHECKED
+    share = _MAJORITY_WITH_NOISE if with_noise else _MAJORITY
     for _ in range(_ROUNDS):
-        part = _pruned(part, own, other, rank)
+        part = _pruned(part, own, other, rank, share)
         if part.is_empty:
             break
         linearized = _linearized(sample, point, part)
@@ -75,14 +80,14 @@ def supported_part(
     return Support(np.zeros(n1, bool), np.zeros(n2, bool), np.zeros_like(inliers))
 
 
-def _pruned(part: Support, own: Vector, other: Vector, rank: int) -> Support:
+def _pruned(part: Support, own: Vector, other: Vector, rank: int, share: float) -> Support:
     """The part without rows and columns that have too few inliers in it."""
     rows, columns, inliers = part.rows, part.columns, part.inliers
     while True:
         inside = rows[own] & columns[other]
         inliers = inliers & inside
         enough = [
-            _has_majority(index, inliers, inside, len(kept), rank)
+            _has_majority(index, inliers, inside, len(kept), rank, share)
             for index, kept in ((own, rows), (other, columns))
         ]
         if np.all(enough[0][rows]) and np.all(enough[1][columns]):
@@ -90,9 +95,11 @@ def _pruned(part: Support, own: Vector, other: Vector, rank: int) -> Support:
         rows, columns = rows & enough[0], columns & enough[1]
 
 
-def _has_majority(index: Vector, inliers: Vector, inside: Vector, size: int, rank: int) -> Vector:
+def _has_majority(
+    index: Vector, inliers: Vector, inside: Vector, size: int, rank: int, share: float
+) -> Vector:
     counts, observed = (np.bincount(index[which], minlength=size) for which in (inliers, inside))
-    majority: Vector = (counts >= rank + EXTRA) & (2 * counts > observed)
+    majority: Vector = (counts >= rank + EXTRA) & (counts > share * observed)
     return majority
 
 
@@ -134,44 +141,38 @@ def _determined(
     drawn = xp.asarray(rng.standard_normal(factors.shape), **like(factors)) * sizes
     found = linearized.solve(linearized.apply(drawn), 0.0, _PRECISION, _PRODUCTS)
     left_over, factors, sizes = (to_numpy(values) for values in (drawn - found, factors, sizes))
-    errors = _distance_from_common_change(
-        (left_over[:n1], left_over[n1:]),
-        (factors[:n1], factors[n1:]),
-        (part.rows, part.columns),
+    errors = np.concatenate(
+        _distances_from_common_change(
+            (left_over[:n1], left_over[n1:]),
+            (factors[:n1], factors[n1:]),
+            (part.rows, part.columns),
+        )
     )
     good = errors <= _DETERMINED * sizes[:, 0]
     return good[:n1], good[n1:]
 
 
-def _distance_from_common_change(
+def _distances_from_common_change(
     changes: tuple[Vector, Vector], factors: tuple[Vector, Vector], kept: tuple[Vector, Vector]
-) -> Vector:
+) -> tuple[Vector, Vector]:
     """The distance of each row of (dU, dV) from (U K, −V Kᵀ) with the K that fits most of them.
 
-    Such a change leaves U Vᵀ as it is, to first order.
+    Such a change leaves U Vᵀ as it is, to first order. With weights, K solves
+    Uᵀ W U K + K Vᵀ W V = Uᵀ W dU − dVᵀ W V; the weights are those of the sum of distances.
     """
-    rank = factors[0].shape[1]
-    sides = []
-    for index, (change, factor, used) in enumerate(zip(changes, factors, kept, strict=True)):
-        # For each row, U_i K, or −V_j Kᵀ, as a linear function of the entries of K.
-        basis = np.zeros((len(factor), rank, rank, rank))
-        for k in range(rank):
-            if index == 0:
-                basis[:, k, :, k] = factor
-            else:
-                basis[:, k, k, :] = -factor
-        sides.append((change, basis.reshape(len(factor), rank, rank * rank), used))
-    change = np.concatenate([side[0] for side in sides])
-    basis = np.concatenate([side[1] for side in sides])
-    used = np.concatenate([side[2] for side in sides])
-    sizes = np.linalg.norm(np.concatenate(factors), axis=1)
-    sizes = np.where(sizes > 0, sizes, 1.0)
-    weights = used / sizes**2
-    errors = np.zeros(len(change))
+    (dU, dV), (U, V) = changes, factors
+    sizes = [np.linalg.norm(factor, axis=1) for factor in factors]
+    sizes = [np.where(size > 0, size, 1.0) for size in sizes]
+    weights = [used / size**2 for used, size in zip(kept, sizes, strict=True)]
+    errors = [np.zeros(len(change)) for change in changes]
     for _ in range(_REWEIGHTINGS):
-        normal = np.einsum("i,ika,ikb->ab", weights, basis, basis)
-        right = np.einsum("i,ika,ik->a", weights, basis, change)
-        K = np.linalg.lstsq(normal, right, rcond=None)[0]
-        errors = np.linalg.norm(change - basis @ K, axis=1)
-        weights = used / (sizes**2 * np.maximum(errors / sizes, 1e-6))
-    return errors
+        a, b = (weight[:, None] for weight in weights)
+        K = scipy.linalg.solve_sylvester(
+            U.T @ (a * U), V.T @ (b * V), U.T @ (a * dU) - dV.T @ (b * V)
+        )
+        errors = [np.linalg.norm(dU - U @ K, axis=1), np.linalg.norm(dV + V @ K.T, axis=1)]
+        weights = [
+            used / (size**2 * np.maximum(error / size, _SMALLEST_DISTANCE))
+            for used, size, error in zip(kept, sizes, errors, strict=True)
+        ]
+    return errors[0], errors[1]

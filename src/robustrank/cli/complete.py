@@ -1,0 +1,76 @@
+"""``robustrank complete``: complete a matrix of which some entries are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from robustrank import api
+from robustrank.api import InterruptedCompletion
+from robustrank.cli.data import check_outputs
+from robustrank.cli.progress import meter
+from robustrank.cli.tables import read_table, write_completion
+from robustrank.completion import Completion, CompletionProgress
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("data", type=_FILE)
+@click.option("--rows", help="The column of a CSV file that names the row of each entry.")
+@click.option("--columns", help="The column that names the column of each entry.")
+@click.option("--values", help="The column that has the value of each entry.")
+@click.option("--rank", type=int, help="Upper bound on the rank; by default it is estimated.")
+@click.option("--time-limit", type=float, help="Stop after this many seconds.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@click.option(
+    "-o", "--out", type=_FILE, help="Output file: .npz (factors and flags), .npy or .csv (matrix)."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor summary.")
+def complete(data: Path, out: Path | None, quiet: bool, **given: Any) -> int:
+    """Complete a low-rank matrix from the entries in DATA, some of which are outliers.
+
+    DATA is a CSV file with one entry in each line, whose columns are named by --rows, --columns and
+    --values; or a matrix as CSV or .npy file in which missing entries are empty or NaN.
+
+    \b
+    robustrank complete ratings.csv --rows user --columns item --values rating --out completed.csv
+    robustrank complete stations.csv --rank 3 --out completed.csv
+
+    Ctrl-C stops the run; the result so far is still written.
+    """  # noqa: D301
+    check_outputs(out, None, inputs=[data])
+    table = read_table(data, given["rows"], given["columns"], given["values"])
+    try:
+        with meter("complete", quiet) as show:
+
+            def callback(progress: CompletionProgress) -> None:
+                show(progress.fraction, progress.stage)
+
+            result = api.complete(
+                table.data,
+                given["rank"],
+                shape=table.shape,
+                callback=callback,
+                time_limit=given["time_limit"],
+                rng=given["seed"],
+            )
+    except InterruptedCompletion as interruption:
+        result = interruption.completion
+    if out is not None:
+        write_completion(out, result, table)
+    if not quiet:
+        _print_summary(result, table.row_names, out)
+    return 0 if result.certified else 1
+
+
+def _print_summary(result: Completion, row_names: Any, out: Path | None) -> None:
+    click.echo(repr(result))
+    if len(result.undecided_rows) and row_names is not None:
+        named = ", ".join(row_names[i] for i in result.undecided_rows[:5])
+        more = ", …" if len(result.undecided_rows) > 5 else ""
+        click.echo(f"  undecided rows   {named}{more}")
+    if out is not None:
+        click.echo(f"  wrote            {out}")

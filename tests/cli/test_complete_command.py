@@ -1,0 +1,117 @@
+"""``robustrank complete``: every form of input and output, exit status, messages."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import run
+
+from robustrank.simulate import plant_entries
+
+PROBLEM = plant_entries(40, 30, 2, 800, outliers=0.1, outlier_model="huge", rng=1)
+NAMED = ["--rows", "user", "--columns", "item", "--values", "rating"]
+
+
+def names() -> tuple[list[str], list[str]]:
+    return [f"user {i}" for i in range(40)], [f"item {j}" for j in range(30)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one problem in every form that ``complete`` reads."""
+    path = tmp_path_factory.mktemp("complete")
+    rows, columns = names()
+    lines = [
+        f"{rows[i]},2024,{columns[j]},{value!r}"
+        for i, j, value in zip(*(part.tolist() for part in PROBLEM.triples), strict=True)
+    ]
+    text = "\n".join(["user,year,item,rating", *lines, "user 0,2024,item 0,NA", ""])
+    (path / "long.csv").write_text(text)
+    (path / "semicolons.csv").write_text("\ufeff" + text.replace(",", ";"))
+    (path / "long.csv.gz").write_bytes(gzip.compress(text.encode()))
+    X = PROBLEM.incomplete
+    np.save(path / "matrix.npy", X)
+    with open(path / "wide.csv", "w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["", *columns])
+        for name, row in zip(rows, X.tolist(), strict=True):
+            writer.writerow([name, *("" if value != value else value for value in row)])
+    np.savetxt(path / "plain.csv", X, delimiter=",")
+    return path
+
+
+FORMS: dict[str, list[Any]] = {
+    "long": ["long.csv", *NAMED],
+    "semicolons": ["semicolons.csv", *NAMED],
+    "gzip": ["long.csv.gz", *NAMED],
+    "wide": ["wide.csv"],
+    "plain": ["plain.csv"],
+    "npy": ["matrix.npy", "--rank", 2],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_input(form: str, folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "completed.csv"
+    done = run("complete", *FORMS[form], "--out", out, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "recovered" in done.stdout
+    assert str(out) in done.stdout
+    with open(out, newline="") as stream:
+        table = list(csv.reader(stream))
+    if form in ("plain", "npy"):
+        np.testing.assert_allclose(np.asarray(table, float), PROBLEM.matrix, atol=1e-9)
+        return
+    rows, columns = [row[0] for row in table[1:]], table[0][1:]
+    expected = PROBLEM.matrix[
+        np.ix_([names()[0].index(row) for row in rows], [names()[1].index(it) for it in columns])
+    ]
+    np.testing.assert_allclose(
+        [[float(x) for x in row[1:]] for row in table[1:]], expected, atol=1e-9
+    )
+
+
+def test_arrays_as_output(folder: Path, tmp_path: Path) -> None:
+    for name in ("m.npy", "m.npz"):
+        done = run("complete", "matrix.npy", "--out", tmp_path / name, "--quiet", cwd=folder)
+        assert (done.returncode, done.stdout) == (0, "")
+    matrix = np.load(tmp_path / "m.npy")
+    with np.load(tmp_path / "m.npz") as archive:
+        np.testing.assert_allclose(archive["left"] @ archive["right"].T, matrix)
+        assert archive["outliers"].sum() == 80
+
+
+def test_exit_status_without_a_certificate(tmp_path: Path) -> None:
+    np.save(tmp_path / "noise.npy", np.random.default_rng(1).standard_normal((20, 15)))
+    done = run("complete", "noise.npy", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "unexplained" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["long.csv", "--rows", "user"], "pass all of --rows, --columns and --values"),
+        (["long.csv", *NAMED[:-1], "stars"], "has no column 'stars'; it has user, year, item"),
+        (["matrix.npy", *NAMED], "name columns of a CSV file"),
+        (["none.csv"], "none.csv: No such file"),
+        (["long.csv", *NAMED, "--out", "x.txt"], "unknown extension"),
+        (["bad.csv"], "line 2: 3 values; expected 2"),
+        (["words.csv", *NAMED], "line 2: 'good' is not a number"),
+        (["empty.csv"], "is empty"),
+    ],
+)
+def test_errors_are_one_line(arguments: list[Any], message: str, folder: Path) -> None:
+    (folder / "bad.csv").write_text("1,2\n3,4,5\n")
+    (folder / "words.csv").write_text("user,item,rating\na,b,good\n")
+    (folder / "empty.csv").write_text("")
+    done = run("complete", *arguments, cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.startswith("robustrank: error: ")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
