@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from robustrank.backend import Array, like, namespace
 from robustrank.linalg import lower_median
 from robustrank.operators import Entries, SortedEntries
@@ -95,6 +97,21 @@ class Sample:
             row_places=row_places,
             column_places=xp.argsort(row_places, stable=True),
         )
+
+    def thinned(self, most: int, rng: np.random.Generator) -> tuple[Sample, Array]:
+        """A random part of the sample, and which entries are in it, in the order of the rows.
+
+        Rows and columns with more than about ``most`` entries keep so many; scarce ones keep all
+        of theirs.
+        """
+        xp = namespace(self.row_values)
+        by_rows, by_columns = self.by_rows, self.by_columns
+        fewest = xp.minimum(
+            xp.take(by_rows.counts, by_rows.owners), xp.take(by_columns.counts, by_rows.others)
+        )
+        drawn = xp.asarray(rng.random(self.size), **like(self.row_values))
+        kept = drawn * xp.astype(fewest, self.row_values.dtype) < most
+        return self.subset(kept), kept
 
     def fit_rows(self, P: Array, Q: Array, width: float, ridge: float) -> Array:
         """P fitted again, given Q; see ``SortedEntries.fit``."""

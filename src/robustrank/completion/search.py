@@ -29,6 +29,9 @@ Vector = np.ndarray[Any, Any]
 _LOOK = 11  # the step of the path at which the singular values are looked at
 _REPAIRS = 4
 _FEWEST = 10  # entries; fewer say nothing about a matrix
+# The search uses at most about so many entries of a row or column, for each of the ranks; all of
+# them if that is much of them.
+_ENOUGH, _MUCH_OF = 30, 0.7
 # If the rank is not given, it is looked for up to this many; then twice as many, and so on.
 _FIRST_BOUND = 10
 _LESS_NOISE = 0.9  # a component that the data has leaves less noise than this share
@@ -79,12 +82,21 @@ class Search:
 
     def _solution(self, limit: int) -> Solution:
         """The best solution of at most this rank."""
-        look = self._looked(self._scaled, limit)
         if self._sample.size < _FEWEST:
-            factors = self._in_user_units((look.left, look.right))
-            return unsupported(self._sample, factors)
-        exact = self._exact_solution(look)
-        return self._noisy_solution(limit) if exact is None else exact
+            look = self._looked(self._scaled, limit)
+            return unsupported(self._sample, self._in_user_units((look.left, look.right)))
+        thin, kept = self._scaled.thinned(_ENOUGH * limit, self._rng)
+        if thin.size > _MUCH_OF * self._scaled.size:
+            return self._solution_by(self._scaled, None, limit)
+        solution = self._solution_by(thin, kept, limit)
+        if concluded_support(solution, self._sample.size):
+            return solution
+        return self._solution_by(self._scaled, None, limit)
+
+    def _solution_by(self, part: Sample, kept: Array | None, limit: int) -> Solution:
+        """The best solution, looked for with a part of the entries; None: with all of them."""
+        exact = self._exact_solution(part, kept, limit)
+        return self._noisy_solution(part, limit) if exact is None else exact
 
     def _limits(self, bound: int | None) -> Iterator[int]:
         """The largest ranks to try, one after the other."""
@@ -106,17 +118,18 @@ class Search:
         start = self._path.start(sample, limit, self._rng)
         return self._path.advance(sample, start, _LOOK, self._watch)
 
-    def _exact_solution(self, look: PathPoint) -> Solution | None:
+    def _exact_solution(self, part: Sample, kept: Array | None, limit: int) -> Solution | None:
         """A solution that fits the entries up to rounding, if there is one."""
+        look = self._looked(part, limit)
         waiting, noise = candidate_ranks(look.singular_values), {}
         while waiting:
             rank = waiting.pop(0)
             if rank in noise:
                 continue
-            fit = self._fit(self._scaled, look, rank)
-            noise[rank] = robust_deviation(self._scaled.residual(*fit.factors))
+            fit = self._fit(part, look, rank)
+            noise[rank] = robust_deviation(part.residual(*fit.factors))
             if not fit.has_noise:
-                solution = self._conclusive(fit)
+                solution = self._conclusive(fit, part, kept)
                 if solution is not None:
                     return solution
             elif rank < look.left.shape[1]:
@@ -144,23 +157,25 @@ class Search:
             fit = again
         return fit
 
-    def _conclusive(self, fit: Fit) -> Solution | None:
+    def _conclusive(self, fit: Fit, part: Sample, kept: Array | None) -> Solution | None:
         """The solution if chance does not explain its exact fits."""
-        sample, rank = self._scaled, int(fit.point.values.shape[0])
+        sample = self._scaled
+        if kept is not None:
+            fit, _ = repaired(sample, fit, self._rng)
         tolerance = exact_tolerance(sample)
         residual = np.abs(to_numpy(sample.residual(*fit.factors)))
         inliers = residual <= tolerance
         if 2 * np.sum(residual <= _MOSTLY_BELOW * tolerance) < np.sum(inliers):
             return None
-        support = supported_part(sample, fit.point, inliers, self._rng)
-        if int(np.sum(support.inliers)) < required_support(support, sample.size, rank)[1]:
-            return None
+        support = supported_part(sample, fit.point, inliers, self._rng, by=kept)
         left, right = self._in_user_units(fit.factors)
-        return Solution(left, right, inliers, support, 0.0, tolerance / sample.deviation)
+        relative = tolerance / sample.deviation
+        solution = Solution(left, right, inliers, support, 0.0, relative)
+        return solution if concluded_support(solution, sample.size) else None
 
-    def _noisy_solution(self, limit: int) -> Solution:
+    def _noisy_solution(self, part: Sample, limit: int) -> Solution:
         """The solution of the rank that predicts entries best that are left out of the fit."""
-        fitted, left_out = split(self._scaled, self._rng)
+        fitted, left_out = split(part, self._rng)
         given, given_left_out = (
             part.divided_by(*(1 / unit for unit in self._units)) for part in (fitted, left_out)
         )
@@ -229,6 +244,13 @@ def unsupported(sample: Sample, factors: tuple[Array, Array]) -> Solution:
     inliers = np.abs(to_numpy(residual)) <= CUTOFF * noise
     rows, columns = (np.zeros(n, bool) for n in sample.shape)
     return Solution(*factors, inliers, Support(rows, columns, np.zeros_like(inliers)), noise)
+
+
+def concluded_support(solution: Solution, entries: int) -> bool:
+    """Whether enough entries support a solution."""
+    rank = int(solution.left.shape[1])
+    required = required_support(solution.support, entries, rank)[1]
+    return int(np.sum(solution.support.inliers)) >= required
 
 
 def required_support(support: Support, entries: int, rank: int) -> tuple[int, int]:

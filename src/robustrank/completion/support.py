@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,25 +51,64 @@ def supported_part(
     rng: np.random.Generator,
     *,
     with_noise: bool = False,
+    by: Array | None = None,
 ) -> Support:
     """The rows and columns that the inliers determine, given in the order of the rows.
 
     A row needs two inliers more than unknowns, and a majority of its entries, counting only
     columns that are determined themselves. Each inlier must be checked by the others: if one had
-    another value, it would not be fitted. And together they must leave no freedom.
+    another value, it would not be fitted. And together they must leave no freedom. The last two
+    hold for all entries if they hold for those that ``by`` selects; the others are then ignored.
     """
-    own, other = (to_numpy(at) for at in (sample.by_rows.owners, sample.by_rows.others))
+    part = sample if by is None else sample.subset(by)
+    chosen = slice(None) if by is None else to_numpy(by)
+    rule = _Rule.of(point, with_noise)
+    inside = rule if by is None else replace(rule, majority=0.0)  # all entries have the majority
     n1, n2 = sample.shape
-    part = Support(np.ones(n1, bool), np.ones(n2, bool), inliers)
-    rank = int(point.values.shape[0])
-    least = _UNCHECKED_BY_NOISE if with_noise else _UNCHECKED
-    share = _MAJORITY_WITH_NOISE if with_noise else _MAJORITY
+    whole = Support(np.ones(n1, bool), np.ones(n2, bool), inliers)
     for _ in range(_ROUNDS):
-        part = _pruned(part, own, other, rank, share)
+        whole = _pruned(whole, sample, rule)
+        found = _determined_part(
+            part, point, Support(whole.rows, whole.columns, whole.inliers[chosen]), inside, rng
+        )
+        again = _pruned(Support(found.rows, found.columns, whole.inliers), sample, rule)
+        if np.array_equal(again.rows, found.rows) and np.array_equal(again.columns, found.columns):
+            return again
+        whole = again
+    return _nothing(sample)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """What a row needs to be determined."""
+
+    rank: int
+    majority: float  # of its entries
+    check: float  # see _UNCHECKED
+
+    @staticmethod
+    def of(point: Point, with_noise: bool) -> _Rule:
+        rank = int(point.values.shape[0])
+        if with_noise:
+            return _Rule(rank, _MAJORITY_WITH_NOISE, _UNCHECKED_BY_NOISE)
+        return _Rule(rank, _MAJORITY, _UNCHECKED)
+
+
+def _nothing(sample: Sample) -> Support:
+    n1, n2 = sample.shape
+    return Support(np.zeros(n1, bool), np.zeros(n2, bool), np.zeros(sample.size, bool))
+
+
+def _determined_part(
+    sample: Sample, point: Point, part: Support, rule: _Rule, rng: np.random.Generator
+) -> Support:
+    """The part in which the inliers check each other and leave no freedom."""
+    for _ in range(_ROUNDS):
+        part = _pruned(part, sample, rule)
         if part.is_empty:
             break
         linearized = _linearized(sample, point, part)
-        checked = _left_by_others(linearized, rng) > least
+        checked = _left_by_others(linearized, rng) > rule.check
         if not np.all(checked[part.inliers]):
             part = Support(part.rows, part.columns, part.inliers & checked)
             continue
@@ -77,17 +116,18 @@ def supported_part(
         if np.all(rows[part.rows]) and np.all(columns[part.columns]):
             return part
         part = Support(part.rows & rows, part.columns & columns, part.inliers)
-    return Support(np.zeros(n1, bool), np.zeros(n2, bool), np.zeros_like(inliers))
+    return _nothing(sample)
 
 
-def _pruned(part: Support, own: Vector, other: Vector, rank: int, share: float) -> Support:
+def _pruned(part: Support, sample: Sample, rule: _Rule) -> Support:
     """The part without rows and columns that have too few inliers in it."""
+    own, other = (to_numpy(at) for at in (sample.by_rows.owners, sample.by_rows.others))
     rows, columns, inliers = part.rows, part.columns, part.inliers
     while True:
         inside = rows[own] & columns[other]
         inliers = inliers & inside
         enough = [
-            _has_majority(index, inliers, inside, len(kept), rank, share)
+            _has_majority(index, inliers, inside, len(kept), rule)
             for index, kept in ((own, rows), (other, columns))
         ]
         if np.all(enough[0][rows]) and np.all(enough[1][columns]):
@@ -95,11 +135,9 @@ def _pruned(part: Support, own: Vector, other: Vector, rank: int, share: float) 
         rows, columns = rows & enough[0], columns & enough[1]
 
 
-def _has_majority(
-    index: Vector, inliers: Vector, inside: Vector, size: int, rank: int, share: float
-) -> Vector:
+def _has_majority(index: Vector, inliers: Vector, inside: Vector, size: int, rule: _Rule) -> Vector:
     counts, observed = (np.bincount(index[which], minlength=size) for which in (inliers, inside))
-    majority: Vector = (counts >= rank + EXTRA) & (counts > share * observed)
+    majority: Vector = (counts >= rule.rank + EXTRA) & (counts > rule.majority * observed)
     return majority
 
 

@@ -143,8 +143,8 @@ class SortedEntries:
         function = compiled(loop)
 
         def work(block: slice) -> None:
-            # Blocks of entries, rounded to whole rows.
-            first, last = (int(np.searchsorted(self.starts, e)) for e in (block.start, block.stop))
+            # A block of entries, rounded to whole rows.
+            first, last = self._row_at(block.start), self._row_at(block.stop)
             chosen = slice(first, self.rows if block.stop == self.size else last)
             function(
                 self.starts[chosen.start : chosen.stop + 1],
@@ -156,6 +156,10 @@ class SortedEntries:
             )
 
         in_blocks(self.size, work)
+
+    def _row_at(self, entry: int) -> int:
+        """The first row that begins at this entry or after it."""
+        return int(np.searchsorted(self.starts, entry))
 
     def _joined(self, part: Callable[[_Block], Array], columns: int) -> Array:
         """The results of the blocks of rows, one after the other."""
