@@ -12,8 +12,9 @@ from robustrank.completion.sample import Sample
 from robustrank.completion.search import Solution, required_support, unsupported
 from robustrank.result import Status
 
-# With noise, inliers that support the matrix are at least this share of the entries.
-_SUPPORT = 0.6
+# With noise, inliers that support the matrix are at least this share of the entries, and this many
+# for each degree of freedom.
+_SUPPORT, _SUPPORT_PER_UNKNOWN = 0.6, 2.2
 # Errors of predictions of entries that were left out, relative to what is expected.
 _BETTER, _WORSE = 0.67, 1.4
 # The shape of noise: the median of its size relative to the 0.9-quantile, 0.41 if it is normal.
@@ -36,6 +37,11 @@ def concluded(solution: Solution, entries: int) -> tuple[Status, CompletionCerti
     if held_out is not None:
         if supporting < _SUPPORT * entries:
             objections.append(f"fewer than {_SUPPORT:.0%} of the entries support the matrix")
+        if supporting < _SUPPORT_PER_UNKNOWN * free:
+            objections.append(
+                f"with noise, {_SUPPORT_PER_UNKNOWN:g} entries for each of the {free:,} degrees of "
+                "freedom are needed"
+            )
         if not _BETTER <= held_out.error / held_out.expected <= _WORSE:
             objections.append("errors of entries that were left out are not as the fit expects")
         if not _HEAVY_TAIL <= solution.tail <= _NO_TAIL:

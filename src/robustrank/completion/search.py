@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, to_numpy
+from robustrank.completion.contested import contested
 from robustrank.completion.held_out import HeldOut, held_out_errors, split
 from robustrank.completion.noisy_fit import EmpiricalBayes, NoisyFit
 from robustrank.completion.rank_candidates import candidate_ranks
@@ -167,7 +168,8 @@ class Search:
         inliers = residual <= tolerance
         if 2 * np.sum(residual <= _MOSTLY_BELOW * tolerance) < np.sum(inliers):
             return None
-        support = supported_part(sample, fit.point, inliers, self._rng, by=kept)
+        without = contested(sample, fit.factors, inliers, tolerance)
+        support = supported_part(sample, fit.point, inliers, self._rng, by=kept, without=without)
         left, right = self._in_user_units(fit.factors)
         relative = tolerance / sample.deviation
         solution = Solution(left, right, inliers, support, 0.0, relative)
@@ -211,10 +213,12 @@ class Search:
         fit = self._repaired_noisy(EmpiricalBayes().run(sample, start.factors, self._watch))
         inliers = to_numpy(fit.weights) > 0.5
         residual = fit.weights * sample.residual(*fit.factors)
+        without = contested(sample, fit.factors, inliers, CUTOFF * fit.noise)
+        point = point_of(*fit.factors)
         return Solution(
             *fit.factors,
             inliers,
-            supported_part(sample, point_of(*fit.factors), inliers, self._rng, with_noise=True),
+            supported_part(sample, point, inliers, self._rng, with_noise=True, without=without),
             fit.noise,
             noisy=fit,
             held_out=errors,

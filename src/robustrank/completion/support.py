@@ -52,6 +52,7 @@ def supported_part(
     *,
     with_noise: bool = False,
     by: Array | None = None,
+    without: tuple[Vector, Vector] | None = None,
 ) -> Support:
     """The rows and columns that the inliers determine, given in the order of the rows.
 
@@ -59,6 +60,7 @@ def supported_part(
     columns that are determined themselves. Each inlier must be checked by the others: if one had
     another value, it would not be fitted. And together they must leave no freedom. The last two
     hold for all entries if they hold for those that ``by`` selects; the others are then ignored.
+    ``without`` are rows and columns that are not considered.
     """
     part = sample if by is None else sample.subset(by)
     chosen = slice(None) if by is None else to_numpy(by)
@@ -66,6 +68,8 @@ def supported_part(
     inside = rule if by is None else replace(rule, majority=0.0)  # all entries have the majority
     n1, n2 = sample.shape
     whole = Support(np.ones(n1, bool), np.ones(n2, bool), inliers)
+    if without is not None:
+        whole = Support(~without[0], ~without[1], inliers)
     for _ in range(_ROUNDS):
         whole = _pruned(whole, sample, rule)
         found = _determined_part(
