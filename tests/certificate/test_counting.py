@@ -48,6 +48,18 @@ def test_residuals_that_fill_the_tolerance_are_noise(small: int, exact: int) -> 
     assert np.count_nonzero(is_exact_fit(problem, residual)) == exact
 
 
+@pytest.mark.parametrize(("beyond", "exact"), [(9, 45), (10, 40)])
+def test_chance_fits_of_interpolated_noise_do_not_count(beyond: int, exact: int) -> None:
+    """Residuals just beyond the tolerance show how many are within it by chance."""
+    problem = problem_of(60)
+    limit = 5e-7 * float(np.sort(np.abs(problem.y))[29])
+    residual = np.full(60, 1.0)
+    residual[:40] = 0
+    residual[40:45] = 0.5 * limit
+    residual[45 : 45 + beyond] = 5 * limit
+    assert np.count_nonzero(is_exact_fit(problem, residual)) == exact
+
+
 @pytest.mark.parametrize("noise", [0.0, 5e-5])
 def test_noise_below_the_tolerance_of_float32_is_not_rounding(noise: float) -> None:
     """The tolerance is 1.2e-4 of a typical measurement."""

@@ -250,3 +250,18 @@ def test_sensors_of_a_part_with_a_wrong_gain_are_no_second_answer() -> None:
     result = rr.recover(A, y, 1)
     assert result.status is rr.Status.RECOVERED
     assert np.allclose(result.matrix, matrix)
+
+
+@pytest.mark.parametrize(("share", "status"), [(0.34, "RECOVERED"), (0.42, "AMBIGUOUS")])
+def test_the_opposite_sign_is_reported_if_nearly_as_many_fit_it(share: float, status: str) -> None:
+    rng = np.random.default_rng(9)
+    matrix = rank_one(rng)
+    A = rng.standard_normal((16 * FREEDOM, N1, N2))
+    y = np.where(rng.permutation(len(A)) < share * len(A), -1.0, 1.0) * measured(A, matrix)
+    result = rr.recover(A, y, 1)
+    assert result.status.name == status
+    assert error(result.matrix, matrix) < 1e-8
+    if result.alternative is not None:
+        assert result.alternative.where == "the whole matrix"
+        assert result.alternative.supporting == round(share * len(A))
+        assert error(result.alternative.matrix, -matrix) < 1e-8

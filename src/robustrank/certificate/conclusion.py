@@ -31,6 +31,8 @@ _NOISE_LIMIT = 0.1
 _HELD_OUT_LIMIT = 0.3
 # The largest expected error of a certified matrix, relative to its norm.
 _ERROR_LIMIT = 0.1
+# So many inliers more than degrees of freedom are needed to see what the noise looks like.
+_REDUNDANT = 30
 # More than half of the measurements must be inliers, by this margin.
 _MARGIN = 0.01
 # A measurement that was left out is predicted if its error is at most this many times what the
@@ -177,6 +179,11 @@ def _noise_examined(
 
 
 def _noise_objections(certificate: Certificate) -> Iterator[str]:
+    if certificate.inliers < certificate.degrees_of_freedom + _REDUNDANT:
+        yield (
+            f"with noise, {_REDUNDANT} inliers more than the {certificate.degrees_of_freedom} "
+            "degrees of freedom are needed"
+        )
     if not certificate.matrix_error <= _ERROR_LIMIT:
         yield (
             f"noise of this size would cause an error of {100 * certificate.matrix_error:.0f}% of "

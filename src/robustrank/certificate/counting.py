@@ -12,8 +12,11 @@ from robustrank.problem import Problem
 _SMALL = 5e-7
 _ROUNDINGS = 1000
 # Rounding leaves far less than the tolerance. If fewer than half of the residuals within it are
-# below this share of it, they are noise.
+# below this share of it, they are noise. The same holds for a result that interpolates noisy data:
+# it fits as many as it has parameters up to rounding, and others by chance.
 _MOSTLY_BELOW = 0.1
+# Chance fits are as dense as the residuals beyond the tolerance, up to this many times it.
+_BEYOND = 10
 # A measurement beyond the degrees of freedom is fitted by chance with a probability of about the
 # tolerance. Ten times the expected number of such fits, plus ten, does not occur in practice.
 _MARGIN = 10
@@ -30,6 +33,10 @@ def is_exact_fit(problem: Problem, residual: Array) -> Array:
     magnitudes, tolerance = xp.abs(residual), exact_tolerance(problem) * problem.resolution
     within, below = magnitudes <= tolerance, magnitudes <= _MOSTLY_BELOW * tolerance
     is_noise = 2 * xp.count_nonzero(below) < xp.count_nonzero(within)
+    beyond = xp.count_nonzero(magnitudes <= _BEYOND * tolerance) - xp.count_nonzero(within)
+    # More chance fits than the margin of ``required_fits`` allows for, with one to spare.
+    expected = 1 + exact_tolerance(problem) * magnitudes.shape[0]
+    is_noise = is_noise | (beyond > math.floor((_BEYOND - 1) * expected))
     return within & (below | ~is_noise)
 
 

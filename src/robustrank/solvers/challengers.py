@@ -23,6 +23,10 @@ from robustrank.result import Alternative, Recovery, Status
 
 # A second answer with at least half the support makes a result ambiguous.
 _COMPARABLE = 0.5
+# Sensors with a wrong sign agree on the opposite of the matrix. That is a second answer only if so
+# many agree that small measurements, which fit both signs up to noise, could decide.
+_OPPOSITE = 0.6
+_EVERYWHERE = "the whole matrix"
 # The second answer must fit this many measurements more than it has parameters.
 _BEYOND_CHANCE = 5
 # Residuals within this many standard deviations are consistent with the noise.
@@ -46,7 +50,9 @@ def challenged(problem: Problem, recovery: Recovery, solve: SolveFactors) -> Rec
         return recovery
     search = _Challenge.of(problem.with_unit_rows, recovery)
     whole = len(contested) > _WHOLE * sum(recovery.shape)
-    other = search.anywhere(solve) if whole else search.in_parts(contested)
+    other = search.opposite_sign()
+    if other is None:
+        other = search.anywhere(solve) if whole else search.in_parts(contested)
     if other is None:
         return recovery
     return replace(recovery, status=Status.AMBIGUOUS, alternative=other)
@@ -84,6 +90,20 @@ class _Challenge:
             tolerance=tolerance,
         )
 
+    def opposite_sign(self) -> Alternative | None:
+        """The result with the opposite sign, if nearly as many measurements fit that.
+
+        Measurements that are zero up to noise fit both signs and do not count.
+        """
+        predicted = to_numpy(self.problem.y - self.residual)
+        with_other_sign = np.abs(to_numpy(self.problem.y) + predicted) <= self.tolerance
+        telling = np.abs(predicted) > self.tolerance
+        support = self._count(~self.rejected & telling)
+        against = self._count(self.rejected & telling & with_other_sign)
+        if against < max(_BEYOND_CHANCE, _OPPOSITE * support):
+            return None
+        return Alternative(-self.left, self.right, self._count(with_other_sign), _EVERYWHERE)
+
     def anywhere(self, solve: SolveFactors) -> Alternative | None:
         """A second matrix that has nothing in common with the first."""
         rows = np.flatnonzero(self.rejected)
@@ -96,17 +116,12 @@ class _Challenge:
         factors = solve(part)
         if factors is None:
             return None
-        multiple = _multiple(factors, (self.left, self.right))
-        if multiple is not None:
-            if not multiple < 0:
-                return None
-            factors = multiple * self.left, self.right
+        if _multiple(factors, (self.left, self.right)) is not None:
+            return None
         measured = self.problem.operator.measure(*factors)
         fitted = to_numpy(namespace(measured).abs(self.problem.y - measured)) <= self.tolerance
-        if multiple is not None and not self._is_majority(fitted):
-            return None
         fitted &= self._not_dead()
-        return self._judged(factors, fitted, needed, "the whole matrix")
+        return self._judged(factors, fitted, needed, _EVERYWHERE)
 
     def in_parts(self, contested: tuple[int, ...]) -> Alternative | None:
         """A second matrix that differs in the contested columns, or in the contested rows."""
@@ -183,10 +198,6 @@ class _Challenge:
         """
         return to_numpy(namespace(self.residual).abs(self.problem.y)) > self.tolerance
 
-    def _is_majority(self, fitted: np.ndarray[Any, Any]) -> bool:
-        """Whether so many fit a second answer that the assumption of a majority cannot decide."""
-        return bool(2 * self._count(fitted) > self.labels.max() + 1)
-
     def _count(self, rows: np.ndarray[Any, Any]) -> int:
         """The number of independent measurements among these."""
         return int(np.count_nonzero(groups_with_majority(self.labels, rows)))
@@ -195,8 +206,8 @@ class _Challenge:
 def _multiple(other: Factors, first: Factors) -> float | None:
     """The c for which a matrix is c times the first one, zero if it is negligible; else None.
 
-    Sensors with a wrong gain or sign agree on a multiple, and dead ones on zero: that is no second
-    answer. The opposite sign is one in a part, or if a majority fits it.
+    Sensors with a wrong gain agree on a multiple, and dead ones on zero: that is no second answer.
+    The opposite sign of a part is one.
     """
     xp = namespace(first[0])
 
