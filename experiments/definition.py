@@ -33,15 +33,19 @@ class Setting(Protocol):
     def key(self) -> str:
         """The name of the setting in rows on disk. It must never change."""
 
+    def seed(self, trial: int) -> int:
+        """The seed of a trial, the same on every machine."""
+
+
+class SensingSetting(Setting, Protocol):
+    """Problems for ``recover``: linear measurements of a matrix."""
+
     @property
     def drawn_by_numpy(self) -> bool:
         """Whether NumPy draws the problem, which is then moved to the place of the run.
 
         If not, the library of the place draws it, so that the sensing data depends on the place.
         """
-
-    def seed(self, trial: int) -> int:
-        """The seed of a trial, the same on every machine."""
 
     def rank_given(self, trial: int) -> int:
         """The rank passed to the solvers."""
@@ -155,7 +159,7 @@ ORACLE = Method("oracle", Portfolio(), data=Data.INLIERS)  # the true inlier set
 class Outcome:
     """A trial that was run, before it becomes a row."""
 
-    setting: Setting
+    setting: SensingSetting
     trial: int
     method: Method
     planted: Planted  # with the data that the method was given
@@ -170,6 +174,8 @@ class Procedure:
     traced: bool = False  # keep the error at every progress check, and continue after success
     stop_at_success: bool = True  # stop single solvers once the error is below ``SUCCESS``
     observe: Callable[[Outcome], dict[str, Any]] | None = None  # additional fields of the row
+    # Runs a trial of a method and returns its row and the seconds it took; None: by ``recover``.
+    run: Callable[[Any, int, Method], tuple[dict[str, Any], float]] | None = None
 
 
 SettingT = TypeVar("SettingT", bound=Setting, covariant=True)

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments.definition import Data, Method, Place, Setting
+from experiments.definition import Data, Method, Place, SensingSetting
 from robustrank.backend import like, move, namespace
 from robustrank.simulate import Planted
 
 
-def draw(setting: Setting, trial: int, method: Method, place: Place) -> Planted:
+def draw(setting: SensingSetting, trial: int, method: Method, place: Place) -> Planted:
     """The problem of a trial for a method, at a place."""
     source = Place() if setting.drawn_by_numpy else place
     planted = setting.plant(trial, source, corrupted=method.data is not Data.UNCORRUPTED)
@@ -35,7 +35,7 @@ def only_inliers(planted: Planted) -> Planted:
     )
 
 
-def origin(setting: Setting, place: Place) -> str:
+def origin(setting: SensingSetting, place: Place) -> str:
     """The place in a row: the library that drew the problem, and the device that solved it."""
     if not setting.drawn_by_numpy:
         return str(place)

@@ -9,6 +9,7 @@ from typing import Any
 from experiments.definition import Study
 from experiments.studies.beyond import kappa, sizes, zoo
 from experiments.studies.certificates import certificates
+from experiments.studies.entries import entries
 from experiments.studies.paper import fig1a, fig1b, fig2, fig3
 from experiments.studies.solvers import solvers
 
@@ -26,6 +27,7 @@ _BUILDERS: dict[str, Callable[[bool], Study[Any]]] = {
     "sizes": sizes,
     "solvers": solvers,
     "certificates": certificates,
+    "entries": entries,
 }
 NAMES = tuple(_BUILDERS)
 

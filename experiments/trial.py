@@ -6,9 +6,17 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
-from experiments.definition import SUCCESS, Method, Outcome, Place, Procedure, Setting
+from experiments.definition import (
+    SUCCESS,
+    Method,
+    Outcome,
+    Place,
+    Procedure,
+    SensingSetting,
+    Setting,
+)
 from experiments.problems import draw, origin
 from experiments.rows import Row
 from robustrank.api import recover, recover_many
@@ -38,6 +46,9 @@ class Job:
         """The rows, and the seconds each took."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndersampledWarning)  # expected at some settings
+            run = self.procedure.run
+            if run is not None:
+                return [run(self.setting, trial, self.method) for trial in self.trials]
             if runs_in_batches(self.method, self.place, self.procedure):
                 return [*self._run_batch()]
             return [self._run_single(trial) for trial in self.trials]
@@ -47,7 +58,7 @@ class Job:
 
         def problems() -> Iterator[tuple[Any, Any]]:
             for trial in self.trials:
-                planted = draw(self.setting, trial, self.method, self.place)
+                planted = draw(self._sensing, trial, self.method, self.place)
                 truths[trial] = replace(planted, A=None, y=None)  # release the large arrays
                 yield planted.A, planted.y
 
@@ -56,11 +67,11 @@ class Job:
         for trial, recovery in zip(self.trials, answers, strict=True):
             planted = truths.pop(trial)
             error = evaluate(recovery, planted).error
-            outcome = Outcome(self.setting, trial, self.method, planted, recovery, error)
+            outcome = Outcome(self._sensing, trial, self.method, planted, recovery, error)
             yield _row(outcome, self.place), recovery.seconds
 
     def _run_single(self, trial: int) -> Timed:
-        planted = draw(self.setting, trial, self.method, self.place)
+        planted = draw(self._sensing, trial, self.method, self.place)
         watcher = _Watcher(planted, stop=self._stops_at_success())
         recovery = recover(
             planted.A,
@@ -68,10 +79,10 @@ class Job:
             self._rank(trial),
             solver=self._solver(),
             callback=watcher,
-            **self.setting.options(trial),
+            **self._sensing.options(trial),
         )
         error = evaluate(recovery, planted).error
-        outcome = Outcome(self.setting, trial, self.method, planted, recovery, error)
+        outcome = Outcome(self._sensing, trial, self.method, planted, recovery, error)
         row = _row(outcome, self.place)
         if self.procedure.observe is not None:
             row |= self.procedure.observe(outcome)
@@ -79,8 +90,12 @@ class Job:
             row["trace"] = watcher.trace
         return row, recovery.seconds - watcher.seconds
 
+    @property
+    def _sensing(self) -> SensingSetting:
+        return cast("SensingSetting", self.setting)
+
     def _rank(self, trial: int) -> int:
-        return self.setting.rank_given(trial) + self.method.extra_rank
+        return self._sensing.rank_given(trial) + self.method.extra_rank
 
     def _stops_at_success(self) -> bool:
         # A portfolio must decide itself when it is finished.

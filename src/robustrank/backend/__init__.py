@@ -47,10 +47,12 @@ from robustrank.backend.gpu import (
 from robustrank.backend.libraries import LIBRARIES, load_library, standard_normal
 from robustrank.backend.loops import compiled, in_blocks, is_worth_compiling
 from robustrank.backend.primitives import (
+    inverse_permutation,
     inverse_positive_definite,
     kth_smallest,
     segment_sums,
     solve_positive_definite,
+    sorted_orders,
     thin_svd,
 )
 
@@ -81,6 +83,7 @@ __all__ = [
     "gpus",
     "has_double_precision",
     "in_blocks",
+    "inverse_permutation",
     "inverse_positive_definite",
     "is_array",
     "is_numpy",
@@ -98,6 +101,7 @@ __all__ = [
     "segment_sums",
     "shown",
     "solve_positive_definite",
+    "sorted_orders",
     "standard_normal",
     "thin_svd",
     "to_numpy",

@@ -5,11 +5,14 @@ from __future__ import annotations
 import array_api_extra as xpx
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 from array_api_compat import is_cupy_array, is_jax_array, is_torch_array
 
 from robustrank.backend.arrays import Array, like, namespace
 from robustrank.backend.gpu import on_torch_gpu
 
+# Counting takes time for every row and column, sorting for every pair.
+_COUNTING = 4
 # One thread for each segment and column.
 _SEGMENT_SUMS = """
 extern "C" __global__
@@ -48,6 +51,32 @@ def segment_sums(values: Array, starts: Array) -> Array:
     if filled.any():  # reduceat would take the sum of an empty segment from the next one
         sums[filled] = np.add.reduceat(values, starts[:-1][filled], axis=0)
     return sums
+
+
+def sorted_orders(rows: Array, columns: Array, shape: tuple[int, int]) -> tuple[Array, Array]:
+    """The stable orders that sort pairs by row and column, and by column and row.
+
+    With NumPy, by counting if there are not many more rows and columns than pairs.
+    """
+    if isinstance(rows, np.ndarray) and max(shape) <= _COUNTING * len(rows):
+        numbers: Array = np.arange(len(rows), dtype=np.int32 if len(rows) < 2**31 else np.int64)
+        pairs = scipy.sparse.coo_array((numbers, (rows, columns)), shape=shape)
+        pairs.has_canonical_format = True  # pairs that occur several times are not added
+        by_rows = pairs.tocsc().tocsr()
+        return by_rows.data, by_rows.tocsc().data
+    xp = namespace(rows)
+    first, second = (xp.astype(one, xp.int64) for one in (rows, columns))
+    n1, n2 = shape
+    keys = first * n2 + second, second * n1 + first
+    return xp.argsort(keys[0], stable=True), xp.argsort(keys[1], stable=True)
+
+
+def inverse_permutation(order: Array) -> Array:
+    """The place of each number in a permutation, of NumPy, torch or CuPy."""
+    xp = namespace(order)
+    inverse = xp.empty_like(order)
+    inverse[order] = xp.arange(order.shape[0], **like(order))
+    return inverse
 
 
 def _segment_sums_by_cupy(values: Array, starts: Array) -> Array:

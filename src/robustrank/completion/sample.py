@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace
+from robustrank.backend import Array, inverse_permutation, like, namespace
 from robustrank.linalg import lower_median
 from robustrank.operators import Entries, SortedEntries
 from robustrank.theory import half_normal_quantile
@@ -32,13 +32,14 @@ class Sample:
     def of(entries: Entries, values: Array) -> Sample:
         """The sample of values in the order of the entries as they were given."""
         take = namespace(values).take
+        row_places = take(entries.row_places, entries.column_order)
         return Sample(
             by_rows=entries.by_rows,
             by_columns=entries.by_columns,
             row_values=take(values, entries.row_order),
             column_values=take(values, entries.column_order),
-            row_places=take(entries.row_places, entries.column_order),
-            column_places=take(entries.column_places, entries.row_order),
+            row_places=row_places,
+            column_places=inverse_permutation(row_places),
         )
 
     @property
@@ -87,7 +88,7 @@ class Sample:
         by_rows, row_chosen = _chosen(self.by_rows, kept)
         by_columns, column_chosen = _chosen(self.by_columns, xp.take(kept, self.row_places))
         ints = like(self.row_places)
-        number = xp.cumulative_sum(xp.astype(kept, ints["dtype"])) - 1  # of each kept entry
+        number = xp.cumulative_sum(xp.astype(kept, ints["dtype"]), dtype=ints["dtype"]) - 1
         row_places = xp.take(number, xp.take(self.row_places, column_chosen))
         return Sample(
             by_rows=by_rows,
@@ -95,7 +96,7 @@ class Sample:
             row_values=xp.take(self.row_values, row_chosen),
             column_values=xp.take(self.column_values, column_chosen),
             row_places=row_places,
-            column_places=xp.argsort(row_places, stable=True),
+            column_places=inverse_permutation(row_places),
         )
 
     def thinned(self, most: int, rng: np.random.Generator) -> tuple[Sample, Array]:

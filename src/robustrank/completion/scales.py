@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from robustrank.backend import Array, like, namespace
 from robustrank.completion.sample import Sample
 from robustrank.linalg import lower_median
@@ -35,31 +37,29 @@ def row_and_column_scales(sample: Sample) -> tuple[Array, Array]:
 
 
 class _Side:
-    """The logarithms of some nonzero values of each row."""
+    """The logarithms of some nonzero values of each row, in a table with a row for each."""
 
     def __init__(self, entries: SortedEntries, values: Array) -> None:
         xp = namespace(values)
         step = -(-entries.counts // _MOST)  # every step-th entry of a row
-        place = xp.arange(entries.size, **like(entries.starts)) - xp.take(
-            entries.starts, entries.owners
-        )
-        used = (place % xp.take(step, entries.owners) == 0) & (values != 0)
-        used &= xp.isfinite(values)
-        chosen = xp.nonzero(used)[0]
-        self._owners = xp.take(entries.owners, chosen)
-        self._others = xp.take(entries.others, chosen)
-        self._logarithms = xp.log(xp.abs(xp.take(values, chosen)))
-        bounds = xp.arange(entries.rows + 1, **like(self._owners))
-        self._starts = xp.searchsorted(self._owners, bounds)
+        columns = xp.arange(_MOST, **like(entries.starts))
+        place = columns[None, :] * xp.clip(step, min=1)[:, None]
+        exists = place < entries.counts[:, None]
+        place = xp.where(exists, place + entries.starts[:-1, None], xp.zeros_like(place))
+        flat = xp.reshape(place, (-1,))
+        self._others = xp.take(entries.others, flat)
+        chosen = xp.reshape(xp.take(values, flat), place.shape)
+        used = exists & (chosen != 0) & xp.isfinite(chosen)
+        magnitudes = xp.where(used, xp.abs(chosen), xp.full_like(chosen, math.inf))
+        self._logarithms = xp.log(magnitudes)  # what is not used comes last
+        self._counts = xp.sum(xp.astype(used, entries.starts.dtype), axis=1)
 
     def quantiles(self, other: Array) -> Array:
         """The quantile of logarithm − other in each row, or zero."""
         xp = namespace(other)
-        left = self._logarithms - xp.take(other, self._others)
-        order = xp.argsort(left, stable=True)
-        order = xp.take(order, xp.argsort(xp.take(self._owners, order), stable=True))
-        counts = self._starts[1:] - self._starts[:-1]
-        level = xp.astype(xp.floor(_LEVEL * xp.astype(counts - 1, other.dtype)), counts.dtype)
-        place = xp.clip(self._starts[:-1] + xp.clip(level, min=0), max=left.shape[0] - 1)
-        quantiles = xp.take(left, xp.take(order, place))
-        return xp.where(counts > 0, quantiles, xp.zeros_like(quantiles))
+        shifts = xp.reshape(xp.take(other, self._others), self._logarithms.shape)
+        ordered = xp.sort(self._logarithms - shifts, axis=1)
+        level = xp.floor(_LEVEL * xp.astype(self._counts - 1, other.dtype))
+        place = xp.clip(xp.astype(level, self._counts.dtype), min=0)
+        found = xp.take_along_axis(ordered, place[:, None], axis=1)[:, 0]
+        return xp.where(self._counts > 0, found, xp.zeros_like(found))

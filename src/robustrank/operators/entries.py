@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, check_count, is_array, like, namespace, shown
+from robustrank.backend import (
+    Array,
+    check_count,
+    inverse_permutation,
+    is_array,
+    like,
+    namespace,
+    shown,
+    sorted_orders,
+)
 from robustrank.operators.base import Operator
 from robustrank.operators.sorted_entries import SortedEntries
 
@@ -61,15 +70,19 @@ class Entries(Operator):
             return values
         return xp.asarray(np.asarray(values), device=like(self._rows)["device"])
 
-    @cached_property
+    @property
     def row_order(self) -> Array:
         """The number of the entry at each place of ``by_rows``."""
-        return self._sorted(self._rows, self._columns, self._shape[1])
+        return self._orders[0]
 
-    @cached_property
+    @property
     def column_order(self) -> Array:
         """The number of the entry at each place of ``by_columns``."""
-        return self._sorted(self._columns, self._rows, self._shape[0])
+        return self._orders[1]
+
+    @cached_property
+    def _orders(self) -> tuple[Array, Array]:
+        return sorted_orders(self._rows, self._columns, self._shape)
 
     @cached_property
     def by_rows(self) -> SortedEntries:
@@ -84,12 +97,12 @@ class Entries(Operator):
     @cached_property
     def row_places(self) -> Array:
         """The place of each entry in ``by_rows``."""
-        return _inverse(self.row_order)
+        return inverse_permutation(self.row_order)
 
     @cached_property
     def column_places(self) -> Array:
         """The place of each entry in ``by_columns``."""
-        return _inverse(self.column_order)
+        return inverse_permutation(self.column_order)
 
     def measure(self, U: Array, V: Array) -> Array:
         return namespace(U).take(self.by_rows.dot(U, V), self.row_places)
@@ -109,22 +122,11 @@ class Entries(Operator):
         return 1 / math.sqrt(math.prod(self._shape))
 
     @staticmethod
-    def _sorted(first: Array, second: Array, size: int) -> Array:
-        xp = namespace(first)
-        key = xp.astype(first, xp.int64) * size + xp.astype(second, xp.int64)
-        return xp.argsort(key, stable=True)
-
-    @staticmethod
     def _grouped(owners: Array, others: Array, order: Array, rows: int) -> SortedEntries:
         xp = namespace(owners)
-        bounds = xp.arange(rows + 1, **like(order))
-        starts = xp.searchsorted(xp.take(xp.astype(owners, order.dtype), order), bounds)
+        bounds = xp.arange(rows + 1, **like(owners))
+        starts = xp.searchsorted(xp.take(owners, order), bounds)
         return SortedEntries(xp.astype(starts, xp.int64, copy=False), xp.take(others, order))
-
-
-def _inverse(order: Array) -> Array:
-    """The inverse of a permutation."""
-    return namespace(order).argsort(order, stable=True)
 
 
 def _checked_shape(shape: Any) -> tuple[int, int]:

@@ -1,10 +1,12 @@
-"""The report: one self-contained HTML page about a recovery, with its figures."""
+"""The report: one self-contained HTML page about a result, with its figures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
+from robustrank.completion import Completion
 from robustrank.files import PathLike, atomic_writer
 from robustrank.metrics import Truth
 from robustrank.result import Recovery
@@ -13,36 +15,64 @@ __all__ = ["render_report", "require_report_libraries", "write_report"]
 
 
 def render_report(
-    recovery: Recovery,
+    result: Recovery | Completion,
     *,
     truth: Truth | None = None,
     compare_with: Sequence[Recovery] = (),
     title: str | None = None,
+    row_labels: Sequence[Any] | None = None,
+    column_labels: Sequence[Any] | None = None,
 ) -> str:
     """The page as one HTML string that needs no network, no scripts and no other files.
 
     Parameters
     ----------
-    recovery
-        The result that the page is about.
+    result
+        The result that the page is about: of ``recover``, or of ``complete`` or ``robust_pca``.
     truth
-        The ground truth, if it is known; the page then shows the error of the recovery.
+        Of a recovery: the ground truth, if it is known; the page then shows the error.
     compare_with
-        Results of other solvers for the same problem, to compare with.
+        Of a recovery: results of other solvers for the same problem, to compare with.
     title
         The heading; by default it describes the matrix.
+    row_labels, column_labels
+        Of a completion: one label for each row or column; by default those of its data frame, or
+        numbers.
 
     Raises
     ------
     ImportError
         If matplotlib or Jinja2 is not installed.
+    TypeError
+        If the result is neither a recovery nor a completion, or an option belongs to the other one.
     ValueError
-        If ``truth`` or one of ``compare_with`` belongs to a problem of another size.
+        If ``truth`` or one of ``compare_with`` belongs to a problem of another size, or the number
+        of labels is not that of the rows or columns.
     """
     require_report_libraries()
-    from robustrank.report.page import assemble
+    others = tuple(compare_with)
+    for_recoveries = {"truth": truth, "compare_with": others or None}
+    for_completions = {"row_labels": row_labels, "column_labels": column_labels}
+    if isinstance(result, Completion):
+        _reject(for_recoveries, "a recovery", "a completion")
+        from robustrank.report.completion.page import assemble as assemble_completion
 
-    return assemble(recovery, truth, tuple(compare_with), title)
+        return assemble_completion(result, title, row_labels, column_labels)
+    if isinstance(result, Recovery):
+        _reject(for_completions, "a completion", "a recovery")
+        from robustrank.report.page import assemble
+
+        return assemble(result, truth, others, title)
+    raise TypeError(
+        f"result is a {type(result).__name__}; expected a Recovery or a Completion, as recover, "
+        "complete and robust_pca return"
+    )
+
+
+def _reject(options: dict[str, Any], owner: str, result: str) -> None:
+    for name, given in options.items():
+        if given is not None:
+            raise TypeError(f"{name} is an option for {owner}; the result is {result}")
 
 
 def require_report_libraries() -> None:
@@ -58,13 +88,22 @@ def require_report_libraries() -> None:
 
 def write_report(
     path: PathLike,
-    recovery: Recovery,
+    result: Recovery | Completion,
     *,
     truth: Truth | None = None,
     compare_with: Sequence[Recovery] = (),
     title: str | None = None,
+    row_labels: Sequence[Any] | None = None,
+    column_labels: Sequence[Any] | None = None,
 ) -> None:
     """Write the page of ``render_report`` to a file, atomically."""
-    page = render_report(recovery, truth=truth, compare_with=compare_with, title=title)
+    page = render_report(
+        result,
+        truth=truth,
+        compare_with=compare_with,
+        title=title,
+        row_labels=row_labels,
+        column_labels=column_labels,
+    )
     with atomic_writer(path) as stream:
         stream.write(page.encode())

@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from robustrank.metrics import Truth
 from robustrank.report.canvas import (
     DASHES,
     INLIER,
@@ -22,7 +21,7 @@ from robustrank.report.canvas import (
     line_style,
 )
 from robustrank.report.formatting import number, solver_labels
-from robustrank.result import History, Recovery, singular_values
+from robustrank.result import History, Recovery
 
 Values = np.ndarray[Any, Any]
 
@@ -84,10 +83,10 @@ def _label_convergence(axes: Axes, iterations: Sequence[int]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
-def spectrum(recovery: Recovery, truth: Truth | None) -> Picture:
-    """The singular values of the recovered matrix, and of the true one if it is known."""
-    found = _shown(recovery.singular_values())
-    true = None if truth is None else _shown(singular_values(truth.left, truth.right))
+def spectrum(found: Values, true: Values | None = None, *, matrix: str = "recovered") -> Picture:
+    """The singular values of the recovered or completed matrix, and of the true one if known."""
+    found = _shown(found)
+    true = None if true is None else _shown(true)
     everything = found if true is None else np.concatenate([found, true])
 
     def paint(axes: Axes) -> None:
@@ -97,9 +96,9 @@ def spectrum(recovery: Recovery, truth: Truth | None) -> Picture:
         axes.plot(*_points(found, use_logs), "o", ms=5, color=INLIER)
         _label_spectrum(axes, use_logs, top=1.12 * everything.max(initial=0.0))
 
-    keys: tuple[Key, ...] = (Key("recovered", INLIER, "dot"),)
+    keys: tuple[Key, ...] = (Key(matrix, INLIER, "dot"),)
     caption = (
-        "The singular values of the recovered matrix, largest first. If the last ones are close "
+        f"The singular values of the {matrix} matrix, largest first. If the last ones are close "
         "to zero, a lower rank is sufficient."
     )
     if true is not None:

@@ -55,9 +55,9 @@ class Bins:
         return np.asarray(centers), np.asarray([zeros, *inside, infinities])
 
 
-def bins_for(magnitudes: Values, cutoff: float | None) -> Bins:
-    """Bins for all magnitudes and the cutoff, together at least a decade wide."""
-    values = magnitudes if cutoff is None else np.append(magnitudes, cutoff)
+def bins_for(magnitudes: Values, marked: float | None) -> Bins:
+    """Bins for all magnitudes and a marked value, together at least a decade wide."""
+    values = magnitudes if marked is None else np.append(magnitudes, marked)
     ordinary = np.log10(values[np.isfinite(values) & (values > 0)])
     low, high = (ordinary.min(), ordinary.max()) if ordinary.size else (0.0, 0.0)
     margin = max(0.0, 1.0 - (high - low)) / 2
@@ -73,7 +73,19 @@ def residuals(recovery: Recovery) -> Picture:
     """The absolute residuals of inliers and rejected measurements, and the cutoff."""
     magnitudes = np.abs(to_numpy(recovery.residual)).astype(float)
     rejected = to_numpy(recovery.outliers).astype(bool)
-    bins = bins_for(magnitudes, recovery.cutoff)
+    caption = _caption(recovery, magnitudes, rejected)
+    return histogram(magnitudes, rejected, ("cutoff", recovery.cutoff), "measurements", caption)
+
+
+def histogram(
+    magnitudes: Values,
+    rejected: Values,
+    marked: tuple[str, float | None],
+    counted: str,
+    caption: str,
+) -> Picture:
+    """The absolute residuals of inliers and outliers, with a marked value (name, value)."""
+    bins = bins_for(magnitudes, marked[1])
 
     def paint(axes: Axes) -> None:
         centers, inlier_counts = bins.count(magnitudes[~rejected])
@@ -82,8 +94,8 @@ def residuals(recovery: Recovery) -> Picture:
         axes.bar(centers, inlier_counts, width, color=INLIER)
         axes.bar(centers, rejected_counts, width, inlier_counts, color=OUTLIER)
         axes.set_ylim(0, 1.15 * max(inlier_counts + rejected_counts))  # room for the label
-        _label(axes, bins)
-        _mark_cutoff(axes, bins, recovery.cutoff)
+        _label(axes, bins, counted)
+        _mark(axes, bins, *marked)
 
     count = int(np.count_nonzero(rejected))
     keys = (
@@ -92,7 +104,7 @@ def residuals(recovery: Recovery) -> Picture:
     )
     described = f"Histogram of |residual|: {keys[0].label}, {keys[1].label}"
     svg = draw("residuals", described, (4.5, 2.75), paint)
-    return Picture("Residuals", _caption(recovery, magnitudes, rejected), svg, keys)
+    return Picture("Residuals", caption, svg, keys)
 
 
 def _caption(recovery: Recovery, magnitudes: Values, rejected: Values) -> str:
@@ -110,7 +122,7 @@ def _caption(recovery: Recovery, magnitudes: Values, rejected: Values) -> str:
     return text
 
 
-def _label(axes: Axes, bins: Bins) -> None:
+def _label(axes: Axes, bins: Bins, counted: str) -> None:
     decades(axes.xaxis, bins.low, bins.high)
     extra = [(bins.zero, "0")] * bins.has_zeros + [(bins.infinity, "∞")] * bins.has_infinities
     ticks = [*zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)]
@@ -123,18 +135,18 @@ def _label(axes: Axes, bins: Bins) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.grid(visible=True, axis="y")
     axes.set_xlabel("|residual|")
-    axes.set_ylabel("measurements")
+    axes.set_ylabel(counted)
 
 
-def _mark_cutoff(axes: Axes, bins: Bins, cutoff: float | None) -> None:
-    """A labeled line; a cutoff of zero is drawn between the zeros and the other residuals."""
-    if cutoff is None or not math.isfinite(cutoff):
+def _mark(axes: Axes, bins: Bins, name: str, value: float | None) -> None:
+    """A labeled line; a value of zero is drawn between the zeros and the other residuals."""
+    if value is None or not math.isfinite(value):
         return
-    place = math.log10(cutoff) if cutoff > 0 else bins.low - 1.5 * bins.width
+    place = math.log10(value) if value > 0 else bins.low - 1.5 * bins.width
     axes.axvline(place, color=INK, linewidth=1.1, linestyle=(0, (4, 2)))
     left_half = place < (bins.low + bins.high) / 2
     axes.annotate(
-        f"cutoff {number(cutoff)}",
+        f"{name} {number(value)}",
         (place, 1.0),
         xycoords=("data", "axes fraction"),
         xytext=(4 if left_half else -4, -2),

@@ -18,7 +18,7 @@ Values = np.ndarray[Any, Any]
 
 # If there are more rows or columns than this, some are selected: the page stays small, and the
 # whole matrix is never formed.
-_MOST = 240
+MOST = 240
 # A matrix with a larger aspect ratio than this is stretched.
 _LONG = 3
 
@@ -61,13 +61,13 @@ def _entries(left: Any, right: Any) -> Values:
 
 
 def _places(length: int) -> Values:
-    return np.unique(np.linspace(0, length - 1, min(length, _MOST)).round().astype(int))
+    return np.unique(np.linspace(0, length - 1, min(length, MOST)).round().astype(int))
 
 
 def _sampling(shape: tuple[int, int]) -> str:
-    if max(shape) <= _MOST:
+    if max(shape) <= MOST:
         return ""
-    rows, columns = (min(length, _MOST) for length in shape)
+    rows, columns = (min(length, MOST) for length in shape)
     return f"{rows} rows and {columns} columns are shown, evenly spaced."
 
 
@@ -78,35 +78,44 @@ def _limit(values: Values) -> float:
 
 
 def _image(name: str, title: str, values: Values, limit: float, shape: tuple[int, int]) -> str:
-    rows, columns = shape
-    ratio = rows / columns
-    size = (4.0, min(max(3.4 * ratio + 0.5, 2.2), 4.2))
-
     def paint(axes: Axes) -> None:
         # Scaled here because differences in matplotlib overflow near the largest float.
-        drawn = axes.imshow(
-            np.clip(values / limit, -1, 1),
-            cmap="RdBu_r",
-            vmin=-1,
-            vmax=1,
-            interpolation="none",
-            aspect="equal" if 1 / _LONG <= ratio <= _LONG else "auto",
-            extent=(-0.5, columns - 0.5, rows - 0.5, -0.5),
-        )
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
-        _add_scale(axes, drawn, limit)
+        scaled = np.clip(values / limit, -1, 1)
+        drawn = show_matrix(axes, scaled, shape, cmap="RdBu_r", vmin=-1, vmax=1)
+        add_scale(axes, drawn, {-1: number(-limit), 0: "0", 1: number(limit)})
 
+    rows, columns = shape
     described = f"{title}: {rows} by {columns}, colors from {number(-limit)} to {number(limit)}"
-    return draw(name, described, size, paint)
+    return draw(name, described, image_size(shape), paint)
 
 
-def _add_scale(axes: Axes, drawn: Any, limit: float) -> None:
-    figure = axes.figure
-    bar = figure.colorbar(
-        drawn, ax=axes, ticks=[-1, 0, 1], location="bottom", shrink=0.8, aspect=24
+def image_size(shape: tuple[int, int]) -> tuple[float, float]:
+    """The size in inches of an image of a matrix with a color scale below it."""
+    rows, columns = shape
+    return (4.0, min(max(3.4 * rows / columns + 0.5, 2.2), 4.2))
+
+
+def show_matrix(axes: Axes, pixels: Values, shape: tuple[int, int], **colors: Any) -> Any:
+    """Draw pixels (values, or RGBA colors) as a matrix whose axes count rows and columns."""
+    rows, columns = shape
+    drawn = axes.imshow(
+        pixels,
+        interpolation="none",
+        aspect="equal" if 1 / _LONG <= rows / columns <= _LONG else "auto",
+        extent=(-0.5, columns - 0.5, rows - 0.5, -0.5),
+        **colors,
     )
-    bar.ax.set_xticklabels([number(-limit), "0", number(limit)])
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
+    return drawn
+
+
+def add_scale(axes: Axes, drawn: Any, labels: dict[float, str]) -> None:
+    """A color scale below the axes, with labels at some of its values."""
+    bar = axes.figure.colorbar(
+        drawn, ax=axes, ticks=[*labels], location="bottom", shrink=0.8, aspect=24
+    )
+    bar.ax.set_xticklabels([*labels.values()])
     bar.outline.set_visible(False)
     for colors in bar.ax.collections:
         colors.set_rasterized(True)  # one small image instead of 256 rectangles

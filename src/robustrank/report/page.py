@@ -19,7 +19,7 @@ from robustrank.report.tables import (
     largest_residuals,
 )
 from robustrank.report.verdict import meter, sentences, verdict
-from robustrank.result import Recovery
+from robustrank.result import Recovery, singular_values
 
 
 def assemble(
@@ -27,6 +27,7 @@ def assemble(
 ) -> str:
     """The whole page as one string."""
     check_same_problem(recovery, truth, compare_with)
+    true = None if truth is None else singular_values(truth.left, truth.right)
     rows, columns = recovery.shape
     matrix = f"A {rows} × {columns} matrix of rank {recovery.rank}"
     origin = f"from {recovery.certificate.measurements:,} measurements (solver: {recovery.solver})"
@@ -45,7 +46,7 @@ def assemble(
         comparison=comparison([recovery, *compare_with], truth) if compare_with else None,
         curves=[convergence([recovery, *compare_with]), residuals(recovery)],
         images=matrices(recovery, truth),
-        spectrum=spectrum(recovery, truth),
+        spectrum=spectrum(recovery.singular_values(), true),
         worst=largest_residuals(recovery, truth),
         footer=[versions(f"solver {recovery.solver}")],
     )

@@ -49,6 +49,12 @@ class Meter:
     notch: float
     label: str  # of the notch
 
+    @classmethod
+    def of(cls, fitted: int, notch: int, whole: int, label: str) -> Meter:
+        """The bar for two counts; neither is longer than the whole."""
+        filled, at = (100 * min(count / max(whole, 1), 1.0) for count in (fitted, notch))
+        return cls(filled, at, label)
+
 
 def meter(status: Status, certificate: Certificate) -> Meter:
     """Exact fits against the number required; with noise, inliers against degrees of freedom."""
@@ -58,8 +64,4 @@ def meter(status: Status, certificate: Certificate) -> Meter:
     else:
         fitted, notch = certificate.exact_fits, certificate.required
         label = f"{notch:,} required"
-    return Meter(_percent(fitted, certificate), _percent(notch, certificate), label)
-
-
-def _percent(count: int, certificate: Certificate) -> float:
-    return 100 * min(count / max(certificate.independent, 1), 1.0)
+    return Meter.of(fitted, notch, certificate.independent, label)

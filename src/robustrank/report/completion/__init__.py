@@ -1,0 +1,1 @@
+"""The report page about a completed matrix."""
