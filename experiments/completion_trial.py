@@ -18,6 +18,7 @@ from robustrank.simulate import PlantedEntries
 Array = np.ndarray[Any, Any]
 
 _SWEEPS, _TOLERANCE = 500, 1e-9  # of alternating least squares
+_TINY = 1e-12
 _BLOCK = 2**22  # entries of the matrix at a time
 
 
@@ -39,35 +40,41 @@ class Part(NamedTuple):
 
 
 def run_completion(setting: CompletionSetting, trial: int, method: Method) -> tuple[Row, float]:
-    """The row of a trial, and the seconds it took.
-
-    ``error`` is that of the rows and columns that the inliers determine if they are known, by their
-    number; ``decided_error`` that of the part which the result calls decided.
-    """
+    """The row of a trial, and the seconds it took."""
     planted = setting.plant(trial)
-    part = determinable(planted)
-    row: Row = {
+    row = identity(setting, trial, method)
+    if method.data is Data.INLIERS:
+        began = time.perf_counter()
+        factors = oracle(planted)
+        seconds = time.perf_counter() - began
+        return row | {"error": _rounded(error(planted, factors, determinable(planted)))}, seconds
+    result = complete(planted.triples, setting.rank_given(trial), shape=planted.shape)
+    return row | described(planted, result), result.seconds
+
+
+def identity(setting: Setting, trial: int, method: Method) -> Row:
+    """The fields that identify a row."""
+    return {
         "cell": setting.key,
         "trial": trial,
         "method": method.name,
         "seed": setting.seed(trial),
         "place": str(Place()),
-        "determinable": [int(part.rows.sum()), int(part.columns.sum())],
     }
-    if method.data is Data.INLIERS:
-        began = time.perf_counter()
-        factors = oracle(planted)
-        return row | {"error": _rounded(error(planted, factors, part))}, time.perf_counter() - began
-    result = complete(planted.triples, setting.rank_given(trial), shape=planted.shape)
-    return row | _described(planted, result, part), result.seconds
 
 
-def _described(planted: PlantedEntries, result: Completion, part: Part) -> Row:
+def described(planted: PlantedEntries, result: Completion) -> Row:
+    """What a row says about a result.
+
+    ``error`` is that of the rows and columns that the inliers determine if they are known, by their
+    number; ``decided_error`` that of the part which the result calls decided.
+    """
     factors = np.asarray(result.left), np.asarray(result.right)
-    decided = decided_part(result)
+    part, decided = determinable(planted), decided_part(result)
     return {
         "error": _rounded(error(planted, factors, part)),
         "decided_error": _rounded(error(planted, factors, decided)),
+        "determinable": [int(part.rows.sum()), int(part.columns.sum())],
         "decided": [int(decided.rows.sum()), int(decided.columns.sum())],
         "missed": int((part.rows & ~decided.rows).sum() + (part.columns & ~decided.columns).sum()),
         "rank": result.rank,
@@ -135,8 +142,9 @@ def oracle(planted: PlantedEntries) -> tuple[Array, Array]:
     P, Q = planted.left, planted.right
     predicted = sample.by_rows.dot(P, Q)
     for _ in range(_SWEEPS):
-        P = sample.fit_rows(P, Q, np.inf, 0.0)
-        Q = sample.transposed.fit_rows(Q, P, np.inf, 0.0)
+        # A tiny ridge, so that no matrix is singular.
+        P = sample.fit_rows(P, Q, np.inf, _TINY * float(np.sum(Q**2)))
+        Q = sample.transposed.fit_rows(Q, P, np.inf, _TINY * float(np.sum(P**2)))
         before, predicted = predicted, sample.by_rows.dot(P, Q)
         if np.linalg.norm(predicted - before) <= _TOLERANCE * np.linalg.norm(predicted):
             break

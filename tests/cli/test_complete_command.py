@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
+import signal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from command_line import run
+from command_line import COMMAND, on_terminal, run, wait_for
 
 from robustrank.simulate import plant_entries
 
@@ -93,6 +95,47 @@ def test_exit_status_without_a_certificate(tmp_path: Path) -> None:
     assert "unexplained" in done.stdout
 
 
+@pytest.mark.parametrize("form", ["long", "wide", "npy"])
+def test_report_page_is_written_with_the_names_of_the_file(
+    form: str, folder: Path, tmp_path: Path
+) -> None:
+    out, page = tmp_path / "completed.csv", tmp_path / "page.html"
+    page.write_text("old")
+    done = run("complete", *FORMS[form], "--out", out, "--report", page, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"wrote +(.*)", done.stdout) == [str(out), str(page)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["completed.csv", "page.html"]
+    text = page.read_text()
+    assert '<h2 id="verdict">Recovered</h2>' in text
+    assert "<dt>Outliers</dt><dd>80<small>" in text
+    listed = re.findall(r'<th scope="row">([^<]*)</th><td data-name="Column">([^<]*)', text)
+    assert len(listed) == 8
+    pattern = r"\d+ \d+" if form == "npy" else r"user \d+ item \d+"
+    assert all(re.fullmatch(pattern, " ".join(names)) for names in listed)
+
+
+def test_report_page_without_a_certificate(tmp_path: Path) -> None:
+    np.save(tmp_path / "noise.npy", np.random.default_rng(1).standard_normal((20, 15)))
+    done = run("complete", "noise.npy", "--report", "page.html", "--quiet", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Failed: unexplained" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.usefixtures("default_signals")
+def test_matrix_and_page_are_written_after_an_interruption(tmp_path: Path) -> None:
+    planted = plant_entries(3000, 2000, 8, 600_000, outliers=0.2, noise=0.1, rng=1)
+    np.save(tmp_path / "large.npy", planted.incomplete)
+    files = ["--out", "factors.npz", "--report", "page.html"]
+    command = [*COMMAND, "complete", "large.npy", *files]
+    with on_terminal(command, tmp_path) as (process, terminal):
+        wait_for(terminal, rb"search|rank \d")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=100) == 1
+    assert "Unfinished: interrupted" in (tmp_path / "page.html").read_text()
+    with np.load(tmp_path / "factors.npz") as archive:
+        assert archive["left"].shape[0] == 3000
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -104,6 +147,13 @@ def test_exit_status_without_a_certificate(tmp_path: Path) -> None:
         (["bad.csv"], "line 2: 3 values; expected 2"),
         (["words.csv", *NAMED], "line 2: 'good' is not a number"),
         (["empty.csv"], "is empty"),
+        (["long.csv", *NAMED, "--report", "page.txt"], "unknown extension; expected one of .html"),
+        (["long.csv", *NAMED, "--report", "long.csv"], "long.csv is also an input file"),
+        (
+            ["long.csv", *NAMED, "--out", "same.csv", "--report", "./same.csv"],
+            "same.csv is also another output file",
+        ),
+        (["long.csv", *NAMED, "--report", "none/page.html"], "none does not exist"),
     ],
 )
 def test_errors_are_one_line(arguments: list[Any], message: str, folder: Path) -> None:

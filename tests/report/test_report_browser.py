@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.image import imread
 
@@ -62,6 +63,8 @@ document.getElementById("frame").onload = (event) => {{
       const box = figure.getBoundingClientRect();
       return [box.width, box.height];
     }}),
+    tops: [...page.querySelectorAll("figure > svg")]
+      .map((figure) => figure.getBoundingClientRect().top),
     texts: [...page.querySelectorAll("figure > svg text")]
       .map((text) => text.getBoundingClientRect().height),
     cut: [...page.querySelectorAll("figure > svg text")].filter((text) => {{
@@ -89,6 +92,21 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def completion_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A completed matrix with noise, long labels, and rows that are undecided."""
+    X = rr.simulate.plant_entries(150, 30, 2, 3000, outliers=0.1, noise=0.05, rng=1).incomplete
+    X[[3, 70], 2:] = np.nan
+    labels = [f"A rather long name of row {i} <b>with</b> {'x' * 40}" for i in range(150)]
+    columns = [f"{j}_{'column' * 12}" for j in range(30)]
+    path = tmp_path_factory.mktemp("completion") / "report.html"
+    write_report(path, rr.complete(pd.DataFrame(X, index=labels, columns=columns)))
+    return path
+
+
+VERDICTS = {"page": "Recovered", "completion_page": "Settled, up to noise"}
+
+
 def browse(page: Path, profile: Path, *options: str) -> str:
     command = [str(BROWSER), *FLAGS, f"--user-data-dir={profile}", *options, page.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -106,12 +124,15 @@ def measure(page: Path, profile: Path, width: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("width", [1200, 768, 390, 320])
-def test_page_fits_and_figures_are_visible(page: Path, tmp_path: Path, width: int) -> None:
-    measured = measure(page, tmp_path, width)
+@pytest.mark.parametrize("name", VERDICTS)
+def test_page_fits_and_figures_are_visible(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path, width: int
+) -> None:
+    measured = measure(request.getfixturevalue(name), tmp_path, width)
     assert measured["width"] == width
     assert measured["scrollWidth"] == width
     assert measured["reach"] <= width
-    assert measured["verdict"] == "Recovered"
+    assert measured["verdict"] == VERDICTS[name]
     assert len(measured["figures"]) == 6
     assert all(w > 200 and h > 120 for w, h in measured["figures"])
     assert measured["cut"] == []
@@ -173,3 +194,27 @@ def test_browser_keeps_every_part_of_the_page(page: Path, tmp_path: Path) -> Non
     assert dom.count("<figcaption>") == 6
     assert dom.count('role="img"') == 6
     assert "Comparison of solvers" in dom
+
+
+def test_observed_and_completed_matrix_are_at_the_same_height(tmp_path: Path) -> None:
+    """Only one of the two images has a legend."""
+    planted = rr.simulate.plant_entries(40, 30, 2, 800, outliers=0.1, rng=1)
+    path = tmp_path / "report.html"
+    write_report(path, rr.complete(planted.triples))
+    assert "<span>outlier</span>" in path.read_text()
+    assert "undecided</span>" not in path.read_text()
+    observed, completed, residuals, *_ = measure(path, tmp_path / "profile", 1200)["tops"]
+    assert observed == completed < residuals
+
+
+def test_neutral_color_of_missing_entries_is_below_the_pixels(tmp_path: Path) -> None:
+    planted = rr.simulate.plant_entries(40, 30, 2, 800, outliers=0.1, rng=1)
+    path, shot = tmp_path / "report.html", tmp_path / "shot.png"
+    write_report(path, rr.complete(planted.triples))
+    options = (f"--screenshot={shot}", "--window-size=1200,3000")
+    browse(path, tmp_path / "profile", *options)
+    pixels = np.round(255 * imread(shot)[..., :3]).astype(int)
+    missing, teal = (0xDF, 0xE5, 0xEA), (0x21, 0x8F, 0x8D)  # not observed; the middle of the scale
+    for color in (missing, teal):
+        count = np.count_nonzero(np.all(np.abs(pixels - color) <= 12, axis=-1))
+        assert count > 5000, f"{count} pixels have the color {color}"

@@ -13,6 +13,7 @@ from robustrank.cli.data import check_outputs
 from robustrank.cli.progress import meter
 from robustrank.cli.tables import read_table, write_completion
 from robustrank.completion import Completion, CompletionProgress
+from robustrank.report import require_report_libraries, write_report
 
 _FILE = click.Path(path_type=Path)
 
@@ -28,8 +29,9 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "-o", "--out", type=_FILE, help="Output file: .npz (factors and flags), .npy or .csv (matrix)."
 )
+@click.option("--report", type=_FILE, help="Write a report page to this .html file.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor summary.")
-def complete(data: Path, out: Path | None, quiet: bool, **given: Any) -> int:
+def complete(data: Path, out: Path | None, report: Path | None, quiet: bool, **given: Any) -> int:
     """Complete a low-rank matrix from the entries in DATA, some of which are outliers.
 
     DATA is a CSV file with one entry in each line, whose columns are named by --rows, --columns and
@@ -37,11 +39,13 @@ def complete(data: Path, out: Path | None, quiet: bool, **given: Any) -> int:
 
     \b
     robustrank complete ratings.csv --rows user --columns item --values rating --out completed.csv
-    robustrank complete stations.csv --rank 3 --out completed.csv
+    robustrank complete stations.csv --rank 3 --out completed.csv --report report.html
 
     Ctrl-C stops the run; the result so far is still written.
     """  # noqa: D301
-    check_outputs(out, None, inputs=[data])
+    check_outputs(out, report, inputs=[data])
+    if report is not None:
+        require_report_libraries()
     table = read_table(data, given["rows"], given["columns"], given["values"])
     try:
         with meter("complete", quiet) as show:
@@ -61,16 +65,19 @@ def complete(data: Path, out: Path | None, quiet: bool, **given: Any) -> int:
         result = interruption.completion
     if out is not None:
         write_completion(out, result, table)
+    if report is not None:
+        write_report(report, result, row_labels=table.row_names, column_labels=table.column_names)
     if not quiet:
-        _print_summary(result, table.row_names, out)
+        written = [path for path in (out, report) if path is not None]
+        _print_summary(result, table.row_names, written)
     return 0 if result.certified else 1
 
 
-def _print_summary(result: Completion, row_names: Any, out: Path | None) -> None:
+def _print_summary(result: Completion, row_names: Any, written: list[Path]) -> None:
     click.echo(repr(result))
     if len(result.undecided_rows) and row_names is not None:
         named = ", ".join(row_names[i] for i in result.undecided_rows[:5])
         more = ", …" if len(result.undecided_rows) > 5 else ""
         click.echo(f"  undecided rows   {named}{more}")
-    if out is not None:
-        click.echo(f"  wrote            {out}")
+    for path in written:
+        click.echo(f"  wrote            {path}")

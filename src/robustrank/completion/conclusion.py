@@ -19,6 +19,9 @@ _SUPPORT, _SUPPORT_PER_UNKNOWN = 0.6, 2.2
 _BETTER, _WORSE = 0.67, 1.4
 # The shape of noise: the median of its size relative to the 0.9-quantile, 0.41 if it is normal.
 _HEAVY_TAIL, _NO_TAIL = 0.31, 0.7
+# The largest noise of a certified result, relative to a typical entry: above it, outliers of the
+# entries' own size are taken for noise.
+_LARGEST_NOISE = 0.3
 # The largest error of a matrix that is certified, relative to how much its entries vary.
 _LARGEST_ERROR = 0.3
 # The residuals of a fit of too low a rank have a largest singular value of at least this.
@@ -44,7 +47,13 @@ def concluded(solution: Solution, entries: int) -> tuple[Status, CompletionCerti
             )
         if not _BETTER <= held_out.error / held_out.expected <= _WORSE:
             objections.append("errors of entries that were left out are not as the fit expects")
-        if not _HEAVY_TAIL <= solution.tail <= _NO_TAIL:
+        if not solution.noise_level <= _LARGEST_NOISE:
+            objections.append(
+                f"noise of {solution.noise_level:.0%} of a typical entry cannot be told from "
+                "outliers"
+            )
+        usual = solution.statistics is None or solution.statistics.look_like_noise()
+        if not (usual and _HEAVY_TAIL <= solution.tail <= _NO_TAIL):
             objections.append("the residuals of the inliers are not distributed like noise")
         if not held_out.matrix_error <= _LARGEST_ERROR:
             objections.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ Vector = np.ndarray[Any, Any]
 _MOST_ROWS = 1000  # to repair at a time
 # A row is supported by at least this many entries more than it has unknowns, and by half of all.
 EXTRA = 2
+_TINY = 1e-12
 
 
 def repaired(sample: Sample, fit: Fit, rng: np.random.Generator) -> tuple[Fit, int]:
@@ -33,6 +35,39 @@ def repaired(sample: Sample, fit: Fit, rng: np.random.Generator) -> tuple[Fit, i
     Q, columns_changed = _repaired_rows(sample.transposed, Q, P, rows, fit.cutoff, rng)
     changed = rows_changed + columns_changed
     return (replace(fit, point=point_of(P, Q)) if changed else fit), changed
+
+
+def undecided_refitted(
+    sample: Sample, factors: tuple[Array, Array], rows: Vector, columns: Vector, cutoff: float
+) -> tuple[Array, Array]:
+    """Factors whose other rows and columns are fitted to the decided ones, where that fits more.
+
+    ``rows`` and ``columns`` are those that are decided, boolean. A row with hardly more entries
+    than unknowns is not decided, because nothing checks it, but its entries may determine it.
+    """
+    P, Q = factors
+    P = _undecided_rows_refitted(sample, P, Q, rows, columns, cutoff)
+    return P, _undecided_rows_refitted(sample.transposed, Q, P, columns, rows, cutoff)
+
+
+def _undecided_rows_refitted(
+    sample: Sample, P: Array, Q: Array, rows: Vector, columns: Vector, cutoff: float
+) -> Array:
+    owners, others = (to_numpy(at) for at in (sample.by_rows.owners, sample.by_rows.others))
+    used = ~rows[owners] & columns[others]
+    if not used.any():
+        return P
+    xp = namespace(P)
+    part = sample.subset(xp.asarray(used, device=like(P)["device"]))
+    ridge = _TINY * float(xp.sum(Q**2)) / Q.shape[0]  # no matrix is singular
+    refitted = part.fit_rows(P, Q, math.inf, ridge)
+
+    def fits(factor: Array) -> Vector:
+        within = to_numpy(abs(part.residual(factor, Q)) <= cutoff)
+        return np.bincount(to_numpy(part.by_rows.owners)[within], minlength=sample.shape[0])
+
+    better = xp.asarray(fits(refitted) > fits(P), device=like(P)["device"])
+    return xp.where(better[:, None], refitted, P)
 
 
 def _supported(sample: Sample, P: Array, Q: Array, cutoff: float) -> Vector:

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, to_numpy
+from robustrank.certificate import NoiseStatistics, noise_statistics
+from robustrank.completion.agreement import agreeing_share
 from robustrank.completion.contested import contested
 from robustrank.completion.held_out import HeldOut, held_out_errors, split
 from robustrank.completion.noisy_fit import EmpiricalBayes, NoisyFit
 from robustrank.completion.rank_candidates import candidate_ranks
 from robustrank.completion.refinement import CUTOFF, Fit, Narrowing, Polishing, exact_tolerance
-from robustrank.completion.repair import repaired
+from robustrank.completion.repair import repaired, undecided_refitted
 from robustrank.completion.residual_structure import residual_structure, tail_ratio
 from robustrank.completion.ridge_path import PathPoint, RidgePath
 from robustrank.completion.sample import Sample, robust_deviation
@@ -56,6 +58,8 @@ class Solution:
     held_out: HeldOut | None = None
     structure: float = 0.0
     tail: float = 0.0  # see ``tail_ratio``
+    noise_level: float = 0.0  # relative to a typical entry
+    statistics: NoiseStatistics | None = None  # of the residuals in the part that is decided
 
     @property
     def is_exact(self) -> bool:
@@ -168,11 +172,19 @@ class Search:
         inliers = residual <= tolerance
         if 2 * np.sum(residual <= _MOSTLY_BELOW * tolerance) < np.sum(inliers):
             return None
-        without = contested(sample, fit.factors, inliers, tolerance)
-        support = supported_part(sample, fit.point, inliers, self._rng, by=kept, without=without)
-        left, right = self._in_user_units(fit.factors)
+        support = supported_part(
+            sample,
+            fit.point,
+            inliers,
+            self._rng,
+            by=kept,
+            without=contested(sample, fit.factors, inliers, tolerance),
+            agreeing=agreeing_share(sample, fit.factors, inliers, tolerance, self._rng),
+        )
+        factors = undecided_refitted(sample, fit.factors, support.rows, support.columns, tolerance)
+        inliers = np.abs(to_numpy(sample.residual(*factors))) <= tolerance
         relative = tolerance / sample.deviation
-        solution = Solution(left, right, inliers, support, 0.0, relative)
+        solution = Solution(*self._in_user_units(factors), inliers, support, 0.0, relative)
         return solution if concluded_support(solution, sample.size) else None
 
     def _noisy_solution(self, part: Sample, limit: int) -> Solution:
@@ -213,17 +225,27 @@ class Search:
         fit = self._repaired_noisy(EmpiricalBayes().run(sample, start.factors, self._watch))
         inliers = to_numpy(fit.weights) > 0.5
         residual = fit.weights * sample.residual(*fit.factors)
-        without = contested(sample, fit.factors, inliers, CUTOFF * fit.noise)
-        point = point_of(*fit.factors)
+        cutoff = CUTOFF * fit.noise
+        support = supported_part(
+            sample,
+            point_of(*fit.factors),
+            inliers,
+            self._rng,
+            with_noise=True,
+            without=contested(sample, fit.factors, inliers, cutoff),
+            agreeing=agreeing_share(sample, fit.factors, inliers, cutoff, self._rng),
+        )
         return Solution(
             *fit.factors,
             inliers,
-            supported_part(sample, point, inliers, self._rng, with_noise=True, without=without),
+            support,
             fit.noise,
             noisy=fit,
             held_out=errors,
             structure=residual_structure(sample, residual, self._rng),
             tail=tail_ratio(residual[fit.weights > 0.5]),
+            noise_level=fit.noise / sample.deviation,
+            statistics=_statistics(sample, fit.factors, inliers, support),
         )
 
     def _repaired_noisy(self, fit: NoisyFit) -> NoisyFit:
@@ -239,6 +261,19 @@ class Search:
     def _in_user_units(self, factors: tuple[Array, Array]) -> tuple[Array, Array]:
         (P, Q), (rows, columns) = factors, self._units
         return rows[:, None] * P, columns[:, None] * Q
+
+
+def _statistics(
+    sample: Sample, factors: tuple[Array, Array], inliers: Vector, support: Support
+) -> NoiseStatistics:
+    """What the residuals look like in the part that is decided."""
+    at = sample.by_rows
+    decided = support.rows[to_numpy(at.owners)] & support.columns[to_numpy(at.others)]
+    residual, predicted = (
+        to_numpy(values)[decided].astype(float)
+        for values in (sample.residual(*factors), at.dot(*factors))
+    )
+    return noise_statistics(residual, predicted, inliers[decided])
 
 
 def unsupported(sample: Sample, factors: tuple[Array, Array]) -> Solution:

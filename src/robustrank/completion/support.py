@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from scipy.special import betainc
 
 from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.completion.linearized import Linearized
@@ -27,6 +28,8 @@ _ROUNDS = 6
 # More than this share of the entries of a row are inliers. With noise, some inliers are outliers
 # that are near by chance.
 _MAJORITY, _MAJORITY_WITH_NOISE = 0.5, 0.6
+# The probability that outliers at random positions determine a row, all rows taken together.
+_BY_CHANCE = 1e-4
 _REWEIGHTINGS, _SMALLEST_DISTANCE = 20, 1e-6
 
 
@@ -53,6 +56,7 @@ def supported_part(
     with_noise: bool = False,
     by: Array | None = None,
     without: tuple[Vector, Vector] | None = None,
+    agreeing: float = 0.0,
 ) -> Support:
     """The rows and columns that the inliers determine, given in the order of the rows.
 
@@ -60,12 +64,14 @@ def supported_part(
     columns that are determined themselves. Each inlier must be checked by the others: if one had
     another value, it would not be fitted. And together they must leave no freedom. The last two
     hold for all entries if they hold for those that ``by`` selects; the others are then ignored.
-    ``without`` are rows and columns that are not considered.
+    ``without`` are rows and columns that are not considered. ``agreeing`` is the share of the
+    entries that are outliers which agree with each other: at random positions, they must not be
+    able to determine a row.
     """
     part = sample if by is None else sample.subset(by)
     chosen = slice(None) if by is None else to_numpy(by)
-    rule = _Rule.of(point, with_noise)
-    inside = rule if by is None else replace(rule, majority=0.0)  # all entries have the majority
+    rule = _Rule.of(point, with_noise, agreeing)
+    inside = rule if by is None else replace(rule, majority=0.0, agreeing=0.0)  # all entries decide
     n1, n2 = sample.shape
     whole = Support(np.ones(n1, bool), np.ones(n2, bool), inliers)
     if without is not None:
@@ -89,13 +95,26 @@ class _Rule:
     rank: int
     majority: float  # of its entries
     check: float  # see _UNCHECKED
+    agreeing: float  # share of the entries
 
     @staticmethod
-    def of(point: Point, with_noise: bool) -> _Rule:
+    def of(point: Point, with_noise: bool, agreeing: float) -> _Rule:
         rank = int(point.values.shape[0])
         if with_noise:
-            return _Rule(rank, _MAJORITY_WITH_NOISE, _UNCHECKED_BY_NOISE)
-        return _Rule(rank, _MAJORITY, _UNCHECKED)
+            return _Rule(rank, _MAJORITY_WITH_NOISE, _UNCHECKED_BY_NOISE, agreeing)
+        return _Rule(rank, _MAJORITY, _UNCHECKED, agreeing)
+
+    def determines(self, inliers: Vector, entries: Vector, parts: int) -> Vector:
+        """Whether rows with so many inliers among their entries are determined, by their number.
+
+        If a row is wrong, the inliers that are not needed to determine it are outliers that agree.
+        P(X ≥ k) for X of B(n, p) is the incomplete beta function I_p(k, n − k + 1).
+        """
+        outliers = np.maximum(inliers - self.rank, 1)
+        chance = betainc(outliers, np.maximum(entries - outliers + 1, 1), min(self.agreeing, 0.5))
+        enough = (inliers >= self.rank + EXTRA) & (inliers > self.majority * entries)
+        determined: Vector = enough & (chance <= _BY_CHANCE / parts)
+        return determined
 
 
 def _nothing(sample: Sample) -> Support:
@@ -130,19 +149,13 @@ def _pruned(part: Support, sample: Sample, rule: _Rule) -> Support:
     while True:
         inside = rows[own] & columns[other]
         inliers = inliers & inside
-        enough = [
-            _has_majority(index, inliers, inside, len(kept), rule)
-            for index, kept in ((own, rows), (other, columns))
-        ]
+        enough = []
+        for index, size in ((own, len(rows)), (other, len(columns))):
+            counts = [np.bincount(index[which], minlength=size) for which in (inliers, inside)]
+            enough.append(rule.determines(counts[0], counts[1], len(rows) + len(columns)))
         if np.all(enough[0][rows]) and np.all(enough[1][columns]):
             return Support(rows, columns, inliers)
         rows, columns = rows & enough[0], columns & enough[1]
-
-
-def _has_majority(index: Vector, inliers: Vector, inside: Vector, size: int, rule: _Rule) -> Vector:
-    counts, observed = (np.bincount(index[which], minlength=size) for which in (inliers, inside))
-    majority: Vector = (counts >= rule.rank + EXTRA) & (counts > rule.majority * observed)
-    return majority
 
 
 def _linearized(sample: Sample, point: Point, part: Support) -> Linearized:

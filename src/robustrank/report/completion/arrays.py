@@ -13,6 +13,8 @@ from robustrank.completion import Completion
 
 Values = np.ndarray[Any, Any]
 
+_LONGEST = 40  # characters of a label
+
 
 @dataclass(frozen=True, eq=False)
 class Axis:
@@ -27,11 +29,12 @@ class Axis:
         return len(self.undecided)
 
     def name(self, index: int) -> str:
-        """The label of a row or column, or its number."""
+        """The label of a row or column, shortened if it is long, or its number."""
         if self.labels is None:
             return str(index)
         label = self.labels[index]
-        return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+        text = ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+        return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +113,9 @@ def _axis(undecided: Any, own_labels: Any, given: Sequence[Any] | None, size: in
         raise ValueError(
             f"{of}_labels has {len(given):,} labels; expected one for each of the {size:,} {of}s"
         )
-    # The undecided rows of a data frame are given by their labels.
     flags = np.zeros(size, bool)
-    if len(undecided):
-        flags |= np.isin(np.arange(size), undecided) if own_labels is None else own_labels.isin(undecided)
+    if own_labels is None:
+        flags[undecided] = True
+    elif len(undecided):  # given by labels; if several rows have the same one, all are marked
+        flags |= own_labels.isin(undecided)
     return Axis(flags, own_labels if given is None else given)

@@ -64,7 +64,9 @@ class Scale:
     def of(cls, values: Values) -> Scale:
         """The scale of most of the values; it has a positive length."""
         finite = values[np.isfinite(values)]
-        low, high = np.quantile(finite, _QUANTILES) if finite.size else (0.0, 0.0)
+        low, high = 0.0, 0.0
+        if finite.size:  # an interpolation between large values could overflow
+            low, high = np.quantile(finite, _QUANTILES, method="nearest")
         if not low < high:
             margin = 0.5 * abs(low) or 1.0
             low, high = low - margin, high + margin

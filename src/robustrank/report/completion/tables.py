@@ -68,14 +68,15 @@ def prediction_tiles(certificate: CompletionCertificate) -> list[Tile]:
     if math.isnan(certificate.held_out_error):
         return []
     error, trivial = certificate.held_out_error, certificate.trivial_error
+    bound = certificate.matrix_error
     return [
-        Tile("Held-out error", number(error), "standard deviation, entries left out of the fit"),
+        Tile("Held-out error", number(error), "standard deviation of the predictions' errors"),
         Tile("Expected error", number(certificate.expected_error), "from noise and uncertainty"),
-        Tile("Error of a constant", number(trivial), "if one value were predicted for all entries"),
+        Tile("Error of a constant", number(trivial), "if the same value were predicted for all"),
         Tile(
-            "Error of the matrix",
-            f"≤ {ratio(certificate.matrix_error)}",
-            "of how much its entries vary",
+            "Bound on the matrix error",
+            "over 100%" if bound > 1 else ratio(bound),
+            "of how much the entries vary",
         ),
     ]
 

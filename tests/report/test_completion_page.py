@@ -1,0 +1,364 @@
+"""The report page about a completed matrix: its numbers and words are those of the result."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from report_examples import PLANTED, RECOVERY, Reader, tile
+
+import robustrank as rr
+from robustrank.report import render_report, write_report
+from robustrank.report.completion.arrays import CompletionArrays
+from robustrank.report.completion.counts import CountBins
+from robustrank.report.completion.images import Pixels, Scale
+from robustrank.report.formatting import number, ratio
+from robustrank.report.verdict import verdict
+from robustrank.simulate import PlantedEntries, plant_entries
+
+EXACT = plant_entries(40, 30, 2, 800, outliers=0.1, outlier_model="huge", rng=1)
+NOISY = plant_entries(40, 30, 2, 900, outliers=0.1, noise=0.05, rng=1)
+SCARCE = plant_entries(60, 45, 2, 700, outliers=0.05, sampling="power-law", rng=2)
+HTML = [f"<script>{i}</script> & `r` $x$ {{{{ {i} }}}}" for i in range(40)]
+
+
+def completed(planted: PlantedEntries, **options: Any) -> rr.Completion:
+    return rr.complete(planted.triples, shape=planted.shape, **options)
+
+
+def labeled() -> rr.Completion:
+    """Labels that contain HTML; the rows 3 and 7 are undecided."""
+    X = EXACT.incomplete
+    X[3] = X[7, 2:] = np.nan
+    return rr.complete(pd.DataFrame(X, index=HTML, columns=[f"<i>{j}</i>" for j in range(30)]))
+
+
+RESULTS = {
+    "exact": completed(EXACT),
+    "noisy": completed(NOISY),
+    "undecided": completed(SCARCE),
+    "labels": labeled(),
+    "no outliers": completed(plant_entries(30, 20, 1, 400, rng=1)),
+    "complete matrix": rr.robust_pca(plant_entries(30, 20, 1, 600, outliers=0.1, rng=1).incomplete),
+    "unexplained": rr.complete(np.random.default_rng(1).standard_normal((20, 15))),
+    "one row": rr.complete(np.arange(1.0, 13.0)[None]),
+    "interrupted": replace(completed(EXACT, time_limit=1e-3), status=rr.Status.INTERRUPTED),
+}
+PAGES = {name: render_report(result) for name, result in RESULTS.items()}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_numbers_are_those_of_the_result(name: str) -> None:
+    result, page = RESULTS[name], PAGES[name]
+    rows, columns = result.shape
+    entries, rejected = result.certificate.entries, int(result.outliers.sum())
+    assert tile(page, "Matrix")[0] == f"{rows} × {columns}"
+    assert tile(page, "Rank")[0] == str(result.rank)
+    percent = f"{100 * entries / (rows * columns):.1f}%"
+    assert tile(page, "Observed entries") == (str(entries), f"{percent} of {rows * columns:,}")
+    percent = f"{100 * rejected / entries:.1f}%"
+    assert tile(page, "Outliers") == (str(rejected), f"{percent} of the observed entries")
+    assert tile(page, "Seconds")[0] == number(result.seconds)
+    if name == "interrupted":
+        assert tile(page, "Noise level σ")[0] == "unknown"
+        assert tile(page, "Undecided rows")[0] == tile(page, "Undecided columns")[0] == "all"
+    else:
+        assert tile(page, "Noise level σ")[0] == number(result.noise)
+        assert tile(page, "Undecided rows")[0] == str(len(result.undecided_rows))
+        assert tile(page, "Undecided columns")[0] == str(len(result.undecided_columns))
+
+
+def test_the_table_of_results_has_every_kind() -> None:
+    """The tests below mean something only if the results are what their names say."""
+    statuses = [RESULTS[name].status.name for name in ("exact", "noisy", "unexplained")]
+    assert statuses == ["RECOVERED", "SETTLED", "UNEXPLAINED"]
+    assert len(RESULTS["undecided"].undecided_rows) > 3
+    assert len(RESULTS["labels"].undecided_rows) == 2
+    assert not RESULTS["no outliers"].outliers.any()
+    assert RESULTS["complete matrix"].outliers.sum() == 60
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_page_is_well_formed_and_self_contained(name: str) -> None:
+    page = PAGES[name]
+    read = Reader(page)
+    assert "http" not in page
+    assert "<script" not in page
+    assert all(link.startswith(("#", "data:image/png")) for link in read.links)
+    assert len(set(read.ids)) == len(read.ids)
+    inside = [link[1:] for link in read.links if link.startswith("#")]
+    assert set(inside + re.findall(r"url\(#([^)]*)\)", page)) <= set(read.ids)
+    assert page.count('role="img"') == page.count("<figcaption>") == len(read.labels) == 6
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_verdict_says_what_happened_and_what_to_do(name: str) -> None:
+    result, page = RESULTS[name], PAGES[name]
+    shown, text = verdict(result.status), Reader(page).text
+    assert f'class="verdict {shown.tone}"' in page
+    assert f'<h2 id="verdict">{shown.heading}</h2>' in page
+    assert "Next step:" in text
+    assert "misfit" not in text  # a completion has no history of misfits
+    for objection in result.certificate.objections:
+        assert (objection in text) == (name != "interrupted")
+    assert ("required" in text) == (name != "interrupted")
+
+
+@pytest.mark.parametrize("status", rr.Status)
+def test_every_status_has_a_page(status: rr.Status) -> None:
+    page = render_report(replace(RESULTS["exact"], status=status))
+    assert f'<h2 id="verdict">{verdict(status).heading}</h2>' in page
+    if status.certified:
+        assert "Use the completed matrix" in page
+    else:
+        assert "Use the completed matrix" not in page
+
+
+def test_predictions_of_entries_that_were_left_out() -> None:
+    certificate = RESULTS["noisy"].certificate
+    page = PAGES["noisy"]
+    assert tile(page, "Held-out error")[0] == number(certificate.held_out_error)
+    assert tile(page, "Expected error")[0] == number(certificate.expected_error)
+    assert tile(page, "Error of a constant")[0] == number(certificate.trivial_error)
+    assert tile(page, "Bound on the matrix error")[0] == ratio(certificate.matrix_error)
+    worse = replace(RESULTS["noisy"], certificate=replace(certificate, matrix_error=1.4))
+    assert tile(render_report(worse), "Bound on the matrix error")[0] == "over 100%"
+    assert "Held-out error" not in PAGES["exact"]
+
+
+@pytest.mark.parametrize("name", ["exact", "noisy", "undecided"])
+def test_largest_outliers_are_listed_with_observed_and_predicted_values(name: str) -> None:
+    planted = {"exact": EXACT, "noisy": NOISY, "undecided": SCARCE}[name]
+    result = RESULTS[name]
+    rows, columns, values = planted.triples
+    unknown = np.isin(rows, result.undecided_rows) | np.isin(columns, result.undecided_columns)
+    predicted = result.predict(rows, columns)
+    known = np.flatnonzero(result.outliers & ~unknown)
+    worst = known[np.argsort(-np.abs(values - predicted)[known])[:8]]
+    expected = [
+        [str(rows[k]), str(columns[k]), number(values[k]), number(predicted[k])] for k in worst
+    ]
+    assert table_cells(PAGES[name], "Largest outliers") == expected
+    elsewhere = int(np.count_nonzero(result.outliers & unknown))
+    assert ("in undecided rows or columns and not listed" in PAGES[name]) == (elsewhere > 0)
+
+
+def table_cells(page: str, heading: str) -> list[list[str]]:
+    found = re.search(rf"<h2>{heading}</h2>\s*<table>.*?<tbody>(.*?)</tbody>", page, re.DOTALL)
+    assert found is not None
+    lines = re.findall(r"<tr>(.*?)</tr>", found[1], re.DOTALL)
+    return [
+        [Reader(cell).text for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line)]
+        for line in lines
+    ]
+
+
+@pytest.mark.parametrize("name", ["no outliers", "one row", "interrupted"])
+def test_no_table_without_outliers_in_the_decided_part(name: str) -> None:
+    assert "Largest outliers" not in PAGES[name]
+
+
+def names_listed(page: str) -> list[str]:
+    return [
+        Reader(item).text.strip()
+        for item in re.findall(r"<li>((?:(?!<li).)*?<small>.*?)</li>", page)
+    ]
+
+
+def test_undecided_rows_and_columns_are_listed_with_their_inliers() -> None:
+    result = RESULTS["undecided"]
+    expected = []
+    for axis, undecided in enumerate((result.undecided_rows, result.undecided_columns)):
+        for index in undecided:
+            own = SCARCE.triples[axis] == index
+            inliers = np.count_nonzero(own & ~result.outliers)
+            count = f"{inliers} of {np.count_nonzero(own)}" if own.any() else "no entries"
+            expected.append(f"{index} {count}")
+    assert names_listed(PAGES["undecided"]) == expected
+    assert "do not use the values there" in PAGES["undecided"]
+    for name in ("exact", "interrupted", "one row"):
+        assert "Undecided rows and columns" not in PAGES[name]
+
+
+def test_twenty_names_are_listed_and_the_others_are_counted() -> None:
+    result = replace(RESULTS["exact"], undecided_rows=np.arange(33))
+    page = render_report(result)
+    assert [name.split()[0] for name in names_listed(page)] == [str(i) for i in range(20)]
+    assert "and 13 more" in page
+
+
+def test_labels_are_shown_and_escaped() -> None:
+    page, text = PAGES["labels"], Reader(PAGES["labels"]).text
+    assert "&lt;script&gt;3&lt;/script&gt; &amp; `r` $x$ {{ 3 }}" in page
+    assert [name.rsplit(" ", 2)[0] for name in names_listed(page)] == [
+        f"{HTML[3]}",
+        f"{HTML[7]} 2",
+    ]
+    assert "<i>" not in page
+    assert "<i>" in text
+
+
+def test_given_labels_replace_numbers_and_are_counted() -> None:
+    result = RESULTS["undecided"]
+    page = render_report(
+        result,
+        row_labels=[("user", i) for i in range(60)],
+        column_labels=["x" * 500] * 45,
+    )
+    first = result.undecided_rows[0]
+    assert f"<li>user, {first} <small>" in page
+    assert "x" * 39 + "…" in page
+    assert "x" * 40 not in page
+    with pytest.raises(ValueError, match=r"row_labels has 3 labels; .* 60 rows"):
+        render_report(result, row_labels=["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.MultiIndex.from_product([range(8), list("abcde")]),
+        pd.date_range("2020", periods=40, tz="Europe/Zurich"),
+        pd.RangeIndex(100, 140),
+        pd.IntervalIndex.from_breaks(range(41)),
+    ],
+    ids=lambda index: type(index).__name__,
+)
+def test_undecided_rows_are_found_by_any_label(index: Any) -> None:
+    undecided = np.asarray(index[[3, 7]])
+    result = replace(RESULTS["exact"], row_labels=index, undecided_rows=undecided)
+    arrays = CompletionArrays.of(result)
+    assert np.flatnonzero(arrays.rows.undecided).tolist() == [3, 7]
+
+
+def test_options_of_the_other_kind_of_result_raise() -> None:
+    for options in ({"truth": PLANTED}, {"compare_with": [RECOVERY]}):
+        with pytest.raises(TypeError, match=r"is an option for a recovery; the result is a compl"):
+            render_report(RESULTS["exact"], **options)
+    with pytest.raises(TypeError, match=r"row_labels is an option for a completion; the result is"):
+        render_report(RECOVERY, row_labels=["a"])
+    with pytest.raises(TypeError, match="result is a ndarray; expected a Recovery or a Completion"):
+        render_report(np.ones(3))  # type: ignore[arg-type]
+
+
+def test_file_has_the_rendered_page_with_its_title(tmp_path: Path) -> None:
+    write_report(tmp_path / "page.html", RESULTS["exact"], title="Ratings & <more>")
+    text = (tmp_path / "page.html").read_text()
+    assert text == render_report(RESULTS["exact"], title="Ratings & <more>")
+    assert "<h1>Ratings &amp; &lt;more&gt;</h1>" in text
+    assert "A 40 × 30 matrix of rank 2, completed from 800 observed entries" in text
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("form", ["triples", "matrix"])
+def test_page_does_not_depend_on_the_library_or_the_form(library: str, form: str) -> None:
+    convert = np.asarray if library == "numpy" else pytest.importorskip("torch").asarray
+    order = np.lexsort((EXACT.columns, EXACT.rows))
+    parts = tuple(convert(part[order]) for part in EXACT.triples)
+    given = parts if form == "triples" else convert(EXACT.incomplete)
+    page = render_report(replace(rr.complete(given), seconds=1.0))
+    assert tile(page, "Outliers")[0] == "80"
+    assert table_cells(page, "Largest outliers") == table_cells(PAGES["exact"], "Largest outliers")
+
+
+def test_pixels_show_observed_entries_where_a_block_has_any() -> None:
+    """A block of 5 × 2 has one entry; the other pixels are in the middle of their blocks."""
+    shape = (1200, 480)
+    result = replace(
+        RESULTS["exact"],
+        left=np.ones((1200, 1)),
+        right=np.ones((480, 1)),
+        entries=(np.array([7, 1199]), np.array([3, 479]), np.zeros(2)),
+        outliers=np.array([False, True]),
+    )
+    arrays = CompletionArrays.of(result)
+    pixels = Pixels.of(arrays)
+    assert arrays.shape == shape
+    assert np.argwhere(pixels.entries >= 0).tolist() == [[1, 1], [239, 239]]
+    assert (pixels.rows[1, 1], pixels.columns[1, 1]) == (7, 3)
+    assert (pixels.rows[0, 0], pixels.columns[0, 0]) == (2, 1)
+    assert np.array_equal(pixels.rows // 5, np.repeat(np.arange(240)[:, None], 240, axis=1))
+    page = render_report(result)
+    assert "one entry of a block of up to 5 × 2" in page
+    assert "one entry of a block" not in PAGES["exact"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.zeros(9), np.full(9, 3.0), np.r_[-1e308, 1e308], np.r_[np.nan, np.inf], np.ones(0)],
+)
+def test_any_values_have_colors(values: Any) -> None:
+    scale = Scale.of(values)
+    assert scale.low < scale.high
+    colors = scale.rgba(values)
+    assert np.isfinite(colors).all()
+    assert np.array_equal(colors[:, 3] == 1, np.isfinite(values))
+    assert len(scale.labels()) == 3
+
+
+@pytest.mark.parametrize("name", ["undecided", "interrupted", "exact"])
+def test_legend_and_caption_name_the_undecided_part(name: str) -> None:
+    picture = PAGES[name][PAGES[name].index("Completed matrix</h2>") :].split("</figure>")[0]
+    assert ("<span>undecided</span>" in picture) == (name != "exact")
+    assert ("do not use them" in picture) == (name == "undecided")
+    assert ("No part of it is certified" in picture) == (name == "interrupted")
+
+
+@pytest.mark.parametrize(
+    ("counts", "starts"),
+    [
+        ([3, 3, 3], [3, 4]),
+        ([0, 2], [0, 1, 2, 3]),
+        ([0, 1, 1, 2, 3, 100], [0, 1, 2, 4, 8, 16, 32, 64, 128]),
+        ([50, 90, 129], list(range(50, 131, 2))),
+    ],
+)
+def test_bars_of_entry_counts(counts: list[int], starts: list[int]) -> None:
+    bins = CountBins.of(np.asarray(counts))
+    assert bins.starts.tolist() == starts
+    assert bins.count(np.asarray(counts)).sum() == len(counts)
+    assert len(bins.centers) == len(starts) - 1
+
+
+def test_row_counts_are_described() -> None:
+    result = RESULTS["undecided"]
+    counts = np.bincount(SCARCE.rows, minlength=60)
+    undecided = len(result.undecided_rows)
+    expected = (
+        f"number of observed entries per row, from {counts.min()} to {counts.max()}: "
+        f"{60 - undecided} decided, {undecided} undecided"
+    )
+    assert any(expected in label for label in Reader(PAGES["undecided"]).labels)
+
+
+def test_infinite_and_large_residuals_are_drawn() -> None:
+    rows, columns, residuals = RESULTS["exact"].entries
+    strange = residuals.copy()
+    strange[:4] = np.inf, -np.inf, np.nan, 1e300
+    Reader(render_report(replace(RESULTS["exact"], entries=(rows, columns, strange))))
+
+
+def test_a_million_entries_take_less_than_three_seconds() -> None:
+    rng = np.random.default_rng(0)
+    n1, n2, entries = 20_000, 3_000, 1_000_000
+    result = replace(
+        RESULTS["exact"],
+        left=rng.standard_normal((n1, 5)),
+        right=rng.standard_normal((n2, 5)),
+        entries=(
+            rng.integers(0, n1, entries),
+            rng.integers(0, n2, entries),
+            rng.standard_normal(entries),
+        ),
+        outliers=rng.random(entries) < 0.1,
+        undecided_rows=np.arange(0, n1, 40),
+    )
+    began = time.process_time()
+    page = render_report(result)
+    assert time.process_time() - began < 3
+    assert len(page) < 1_000_000
