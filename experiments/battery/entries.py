@@ -15,6 +15,8 @@ Array = np.ndarray[Any, Any]
 
 IMPOSTOR, LOCAL_IMPOSTOR = "impostor", "local impostor"
 _KINDS = (*ENTRY_OUTLIER_MODELS, IMPOSTOR, LOCAL_IMPOSTOR)
+# If most entries have the wrong sign, the matrix with that sign is the answer.
+_UNRELATED = [kind for kind in ENTRY_OUTLIER_MODELS if kind != "flip"]
 # A quarter of the problems is impossible.
 _TASKS = (*[POSSIBLE] * 3, TOO_FEW, *[POSSIBLE] * 3, NOISE_ONLY, *[POSSIBLE] * 3, MOSTLY_OUTLIERS)
 
@@ -43,7 +45,7 @@ def draw(sampling: str, trial: int, seed: int) -> EntriesProblem:
     kind = str(rng.choice(_KINDS))
     share = float(rng.uniform(0, 0.45)) if rng.random() > 0.1 else 0.0
     if task == MOSTLY_OUTLIERS:
-        share, kind = float(rng.uniform(0.6, 0.8)), str(rng.choice([*ENTRY_OUTLIER_MODELS]))
+        share, kind = float(rng.uniform(0.6, 0.8)), str(rng.choice(_UNRELATED))
     noise = float(10 ** rng.uniform(-3, -0.7)) if rng.random() < 0.5 else 0.0
     free = degrees_of_freedom(n1, n2, r)
     random_kind = kind in ENTRY_OUTLIER_MODELS

@@ -15,13 +15,16 @@ from robustrank.linalg import point_of
 from robustrank.simulate import PlantedEntries, plant_entries
 
 
-def support(planted: PlantedEntries, sample: Sample, rank: int = 2) -> Support:
+def support(
+    planted: PlantedEntries, sample: Sample, rank: int = 2, agreeing: float = 0.0
+) -> Support:
     """The part of the true matrix that the clean entries determine."""
     left, right = planted.left, planted.right
     for _ in range(rank - left.shape[1]):  # a surplus column that is zero on the entries
         left, right = (np.column_stack([part, np.zeros(len(part))]) for part in (left, right))
     inliers = in_row_order(planted, ~planted.outliers)
-    return supported_part(sample, point_of(left, right), inliers, np.random.default_rng(1))
+    rng = np.random.default_rng(1)
+    return supported_part(sample, point_of(left, right), inliers, rng, agreeing=agreeing)
 
 
 def kept(planted: PlantedEntries, which: Any) -> PlantedEntries:
@@ -80,3 +83,14 @@ def test_surplus_column_is_not_determined() -> None:
     planted, sample = planted_sample()
     found = support(planted, sample, rank=3)
     assert found.is_empty
+
+
+@pytest.mark.parametrize(("agreeing", "determined"), [(0.0, True), (0.02, True), (0.3, False)])
+def test_row_that_agreeing_outliers_could_determine_by_chance(
+    agreeing: float, determined: bool
+) -> None:
+    """Row 3 has ten entries and two unknowns."""
+    planted, _ = planted_sample(entries=900)
+    drop = np.flatnonzero(planted.rows == 3)[10:]
+    part = kept(planted, np.setdiff1d(np.arange(len(planted.rows)), drop))
+    assert support(part, sample_of(part), agreeing=agreeing).rows[3] == determined

@@ -1,4 +1,4 @@
-"""Rows and columns that a second answer explains nearly as well: the one with the opposite sign."""
+"""Rows and columns that a second answer explains nearly as well."""
 
 from __future__ import annotations
 
@@ -7,35 +7,84 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, namespace, to_numpy
+from robustrank.completion.consensus import best_solution
 from robustrank.completion.sample import Sample
 
 Vector = np.ndarray[Any, Any]
 
-# A row is contested if more than this share of as many entries as it fits would fit with the
-# opposite sign; and the whole matrix, if more than the second number would.
-_CONTESTED, _ALL_CONTESTED = 0.5, 0.4
+# A row is contested if another solution fits at least so many of the rejected entries for each
+# inlier that it loses, and more than it has unknowns by this.
+_COMPARABLE, _BEYOND = 0.5, 2
+# Other solutions are looked for where so many are rejected for each inlier.
+_POSSIBLE = 0.4
+# If none is found in so many rows, the rejected entries do not agree; and in so many more rows, it
+# takes too long to look for one.
+_ENOUGH, _MOST = 40, 2000
+# The whole matrix is contested if this share of as many entries as it fits have the opposite sign.
+_OPPOSITE = 0.4
 # An entry tells the sign if it is larger than this many times the largest residual of an inlier.
 _TELLING = 3.0
 
 
 def contested(
-    sample: Sample, factors: tuple[Array, Array], inliers: Vector, cutoff: float
+    sample: Sample,
+    factors: tuple[Array, Array],
+    inliers: Vector,
+    cutoff: float,
+    rng: np.random.Generator,
 ) -> tuple[Vector, Vector]:
     """Which rows and which columns are contested; all of them if the matrix is.
 
     ``inliers`` is in the order of the rows, and ``cutoff`` the largest residual of an inlier.
     """
+    if _fits_opposite_sign(sample, factors, inliers, cutoff):
+        return np.ones(sample.shape[0], bool), np.ones(sample.shape[1], bool)
+    P, Q = (to_numpy(factor) for factor in factors)
+    in_columns = inliers[to_numpy(sample.row_places)]
+    return (
+        _contested_rows(sample, Q, inliers, cutoff, rng),
+        _contested_rows(sample.transposed, P, in_columns, cutoff, rng),
+    )
+
+
+def _fits_opposite_sign(
+    sample: Sample, factors: tuple[Array, Array], inliers: Vector, cutoff: float
+) -> bool:
+    """Whether nearly as many entries as are fitted have the opposite sign."""
     xp = namespace(sample.row_values)
     predicted = sample.by_rows.dot(*factors)
     telling = to_numpy(xp.abs(predicted) > _TELLING * cutoff)
     opposite = to_numpy(xp.abs(sample.row_values + predicted) <= cutoff) & ~inliers & telling
-    fitted = inliers & telling
-    sides = (sample.by_rows.owners, sample.shape[0]), (sample.by_rows.others, sample.shape[1])
-    if np.sum(opposite) > _ALL_CONTESTED * np.sum(fitted):
-        return np.ones(sample.shape[0], bool), np.ones(sample.shape[1], bool)
-    found = []
-    for index, size in sides:
-        own = to_numpy(index)
-        against, support = (np.bincount(own[which], minlength=size) for which in (opposite, fitted))
-        found.append(against > _CONTESTED * support)
-    return found[0], found[1]
+    return bool(np.sum(opposite) > _OPPOSITE * np.sum(inliers & telling))
+
+
+def _contested_rows(
+    sample: Sample,
+    Q: Vector,
+    inliers: Vector,
+    cutoff: float,
+    rng: np.random.Generator,
+) -> Vector:
+    """Which rows have another solution that the rejected entries agree on."""
+    entries, rank = sample.by_rows, Q.shape[1]
+    owners, others, starts = (
+        to_numpy(at) for at in (entries.owners, entries.others, entries.starts)
+    )
+    values = to_numpy(sample.row_values)
+    support = np.bincount(owners[inliers], minlength=entries.rows)
+    rejected = np.diff(starts) - support
+    possible = (rejected >= rank + _BEYOND) & (rejected >= _POSSIBLE * support)
+    found = np.zeros(entries.rows, bool)
+    candidates = np.flatnonzero(possible)
+    candidates = candidates[np.argsort(-rejected[candidates], kind="stable")]
+    for number, i in enumerate(candidates):
+        if number >= _MOST:
+            found[candidates[number:]] = True
+        if number >= _MOST or (number >= _ENOUGH and not found.any()):
+            break
+        row = slice(int(starts[i]), int(starts[i + 1]))
+        V, y, good = Q[others[row]], values[row], inliers[row]
+        other, fitted = best_solution(V[~good], y[~good], cutoff, rng)
+        lost = np.sum(good & (np.abs(y - V @ other) > cutoff))
+        found[i] = fitted >= max(rank + _BEYOND, _COMPARABLE * lost)
+    return found

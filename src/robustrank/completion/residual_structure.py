@@ -16,8 +16,10 @@ def tail_ratio(residual: Array) -> float:
     """The median of |residual| relative to its 0.9-quantile: 0.41 for normal numbers.
 
     It is 0.56 for uniform ones, 0.33 for Student's t with three degrees of freedom, and less for a
-    mixture of small and large errors.
+    mixture of small and large errors. Without residuals it is zero.
     """
+    if residual.shape[0] == 0:
+        return 0.0
     magnitudes = namespace(residual).abs(residual)
     tail = float(sample_quantile(magnitudes, _TAIL))
     return float(sample_quantile(magnitudes, _MIDDLE)) / tail if tail > 0 else 1.0

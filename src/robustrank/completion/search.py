@@ -178,7 +178,7 @@ class Search:
             inliers,
             self._rng,
             by=kept,
-            without=contested(sample, fit.factors, inliers, tolerance),
+            without=contested(sample, fit.factors, inliers, tolerance, self._rng),
             agreeing=agreeing_share(sample, fit.factors, inliers, tolerance, self._rng),
         )
         factors = undecided_refitted(sample, fit.factors, support.rows, support.columns, tolerance)
@@ -232,7 +232,7 @@ class Search:
             inliers,
             self._rng,
             with_noise=True,
-            without=contested(sample, fit.factors, inliers, cutoff),
+            without=contested(sample, fit.factors, inliers, cutoff, self._rng),
             agreeing=agreeing_share(sample, fit.factors, inliers, cutoff, self._rng),
         )
         return Solution(
