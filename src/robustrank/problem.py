@@ -198,8 +198,10 @@ class Problem:
         norms = self.operator.row_norms(_NORM_PROBES)
         xp = namespace(norms)
         positive = norms > 0
+        if not bool(xp.any(positive)):
+            return xp.ones_like(self.y)
+        typical = lower_median(norms[positive])
         norms = xp.where(positive, norms, xp.ones_like(norms))
-        typical = lower_median(norms)
         with np.errstate(over="ignore"):
             factors = xp.where(positive, typical / norms, xp.ones_like(norms))
         return xp.astype(factors, self.y.dtype, copy=False)

@@ -45,7 +45,7 @@ def test_columns_in_which_another_matrix_has_comparable_support_are_contested() 
     """Columns 0 to 4 have entries of another matrix; in column 5 the wrong ones are unrelated."""
     rng = np.random.default_rng(5)
     planted, _ = planted_sample()
-    other = rng.standard_normal(planted.right.shape)
+    other = np.asarray(rng.standard_normal(planted.right.shape))
     for column in range(6):
         entries = np.flatnonzero(planted.columns == column)
         wrong = entries[: round(0.4 * len(entries))]
