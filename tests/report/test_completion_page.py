@@ -14,6 +14,7 @@ import pytest
 from report_examples import PLANTED, RECOVERY, Reader, tile
 
 import robustrank as rr
+from robustrank.completion import SampledObservations
 from robustrank.report import render_report, write_report
 from robustrank.report.completion.arrays import CompletionArrays
 from robustrank.report.completion.counts import CountBins
@@ -273,7 +274,7 @@ def test_pixels_show_observed_entries_where_a_block_has_any() -> None:
         RESULTS["exact"],
         left=np.ones((1200, 1)),
         right=np.ones((480, 1)),
-        entries=(np.array([7, 1199]), np.array([3, 479]), np.zeros(2)),
+        observations=SampledObservations(np.array([7, 1199]), np.array([3, 479]), np.zeros(2)),
         outliers=np.array([False, True]),
     )
     arrays = CompletionArrays.of(result)
@@ -340,7 +341,11 @@ def test_infinite_and_large_residuals_are_drawn() -> None:
     rows, columns, residuals = RESULTS["exact"].entries
     strange = residuals.copy()
     strange[:4] = np.inf, -np.inf, np.nan, 1e300
-    Reader(render_report(replace(RESULTS["exact"], entries=(rows, columns, strange))))
+    Reader(
+        render_report(
+            replace(RESULTS["exact"], observations=SampledObservations(rows, columns, strange))
+        )
+    )
 
 
 def test_a_million_entries_take_less_than_three_seconds() -> None:
@@ -350,7 +355,7 @@ def test_a_million_entries_take_less_than_three_seconds() -> None:
         RESULTS["exact"],
         left=rng.standard_normal((n1, 5)),
         right=rng.standard_normal((n2, 5)),
-        entries=(
+        observations=SampledObservations(
             rng.integers(0, n1, entries),
             rng.integers(0, n2, entries),
             rng.standard_normal(entries),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from robustrank.api.large_pca import is_large, split_large
 from robustrank.api.observed import Observed, observed
 from robustrank.api.occupied import Occupied
 from robustrank.backend import (
@@ -28,6 +29,7 @@ from robustrank.completion import (
     Completion,
     CompletionCertificate,
     Sample,
+    SampledObservations,
     Search,
     Solution,
     Stopped,
@@ -99,20 +101,10 @@ def complete(
         On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``completion``.
     """
     began = time.perf_counter()
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback={callback!r} cannot be called; expected a function")
-    ends = None if time_limit is None else began + as_seconds(time_limit=time_limit)
-    generator = as_generator(rng)
+    watch, generator = _watch(callback, time_limit), as_generator(rng)
     data = observed(X, shape, mask)
-    if rank is not None:
-        check_count(rank=rank)
-        n1, n2 = data.shape
-        if rank > min(n1, n2):
-            raise ValueError(
-                f"rank={rank} is larger than min(n1, n2) = {min(n1, n2)} for a {n1} × {n2} matrix"
-            )
+    _check_rank(rank, data.shape)
     unit = _unit(data.values)
-    watch = Watch(callback, ends)
     part = Occupied(data.rows, data.columns, data.shape)
     with full_precision(data.values), np.errstate(all="ignore"):
         sample = Sample.of(part.entries, _finite(data.values / unit))
@@ -126,10 +118,7 @@ def complete(
             reason = stop.reason if isinstance(stop, Stopped) else StopReason.INTERRUPTED
             status = reason.status
         result = _completion(data, part, sample, solution, status, certificate, unit)
-    result = replace(result, seconds=time.perf_counter() - began)
-    if status is Status.INTERRUPTED:
-        raise InterruptedCompletion(result)
-    return result
+    return _timed(result, began)
 
 
 def robust_pca(
@@ -149,6 +138,11 @@ def robust_pca(
     rank, callback, time_limit, rng
         As for ``complete``.
 
+    A NumPy array with more than 30 million entries is not copied: the column space is found from
+    some of the columns (or rows, if there are more of them), and the others are fitted to it in
+    blocks. A component that occurs in hardly any of the columns is then not found; columns that
+    most entries contradict are reported as undecided.
+
     Returns
     -------
     Completion
@@ -161,7 +155,39 @@ def robust_pca(
     xp = namespace(values)
     if xp.isdtype(values.dtype, "real floating") and bool(xp.any(xp.isnan(values))):
         raise ValueError("X has missing entries (NaN); use complete(X)")
-    return complete(X, rank, callback=callback, time_limit=time_limit, rng=rng)
+    if not is_large(X):
+        return complete(X, rank, callback=callback, time_limit=time_limit, rng=rng)
+    began = time.perf_counter()
+    watch, generator = _watch(callback, time_limit), as_generator(rng)
+    _check_rank(rank, X.shape)
+    return _timed(split_large(X, rank, generator, watch), began)
+
+
+def _watch(callback: Callback | None, time_limit: float | None) -> Watch:
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback={callback!r} cannot be called; expected a function")
+    if time_limit is None:
+        return Watch(callback, None)
+    return Watch(callback, time.perf_counter() + as_seconds(time_limit=time_limit))
+
+
+def _check_rank(rank: int | None, shape: tuple[int, int]) -> None:
+    if rank is None:
+        return
+    check_count(rank=rank)
+    n1, n2 = shape
+    if rank > min(n1, n2):
+        raise ValueError(
+            f"rank={rank} is larger than min(n1, n2) = {min(n1, n2)} for a {n1} × {n2} matrix"
+        )
+
+
+def _timed(result: Completion, began: float) -> Completion:
+    """The result with its time; raises ``InterruptedCompletion`` if it was interrupted."""
+    result = replace(result, seconds=time.perf_counter() - began)
+    if result.status is Status.INTERRUPTED:
+        raise InterruptedCompletion(result)
+    return result
 
 
 def _unit(values: Array) -> float:
@@ -206,7 +232,7 @@ def _completion(
         certificate=certificate.in_units_of(unit),
         noise=solution.noise * unit,
         typical_size=sample.deviation * unit,
-        entries=(data.rows, data.columns, residual),
+        observations=SampledObservations(data.rows, data.columns, residual),
         row_labels=data.row_labels,
         column_labels=data.column_labels,
         as_frame=data.as_frame,

@@ -1,10 +1,17 @@
 """Completing a matrix of which some entries are observed, some of them wrong."""
 
+from robustrank.completion.by_columns import solve_by_columns
 from robustrank.completion.conclusion import concluded, unfinished
 from robustrank.completion.new_rows import FittedRows
+from robustrank.completion.observations import (
+    MatrixObservations,
+    Observations,
+    SampledObservations,
+)
 from robustrank.completion.result import Completion, CompletionCertificate
 from robustrank.completion.sample import Sample
 from robustrank.completion.search import Search, Solution
+from robustrank.completion.support import Support
 from robustrank.completion.watch import Callback, CompletionProgress, Stopped, Watch
 
 __all__ = [
@@ -13,11 +20,16 @@ __all__ = [
     "CompletionCertificate",
     "CompletionProgress",
     "FittedRows",
+    "MatrixObservations",
+    "Observations",
     "Sample",
+    "SampledObservations",
     "Search",
     "Solution",
     "Stopped",
+    "Support",
     "Watch",
     "concluded",
+    "solve_by_columns",
     "unfinished",
 ]

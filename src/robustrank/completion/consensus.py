@@ -11,6 +11,7 @@ Vector = np.ndarray[Any, Any]
 # Subsets of equations to try. With 40 % outliers and five unknowns, one of 13 has none.
 _SUBSETS = 200
 _ROUNDS = 2
+_FEW = 50
 
 
 def best_solution(
@@ -18,7 +19,10 @@ def best_solution(
 ) -> tuple[Vector, int]:
     """The x for which most of |values − V x| are within the cutoff, and how many are."""
     count, rank = V.shape
-    subsets = rng.permuted(np.tile(np.arange(count), (_SUBSETS, 1)), axis=1)[:, :rank]
+    if count <= _FEW:
+        subsets = rng.permuted(np.tile(np.arange(count), (_SUBSETS, 1)), axis=1)[:, :rank]
+    else:  # equal numbers are rare, and harmless
+        subsets = rng.integers(count, size=(_SUBSETS, rank))
     matrices = V[subsets]
     # A tiny ridge, so that no matrix is singular.
     ridge = 1e-12 * np.trace(matrices @ matrices.transpose(0, 2, 1), axis1=1, axis2=2)

@@ -14,6 +14,7 @@ import scipy.sparse
 
 from robustrank.backend import Array, is_array, like, namespace, to_numpy
 from robustrank.completion.new_rows import FittedRows, fit_new_rows
+from robustrank.completion.observations import Observations
 from robustrank.completion.refinement import CUTOFF
 from robustrank.result import Status, singular_values
 
@@ -120,7 +121,7 @@ class Completion:
     certificate: CompletionCertificate
     noise: float
     typical_size: float
-    entries: tuple[Array, Array, Array] = field(repr=False)  # rows, columns, residuals
+    observations: Observations = field(repr=False)
     seconds: float = 0.0
     row_labels: Any = field(default=None, repr=False)
     column_labels: Any = field(default=None, repr=False)
@@ -159,13 +160,15 @@ class Completion:
         return product if self.as_frame is None else self.as_frame(to_numpy(product))
 
     @property
+    def entries(self) -> tuple[Array, Array, Array]:
+        """The row and the column of each observed entry, and its value minus the matrix."""
+        return self.observations.all()
+
+    @property
     def sparse(self) -> scipy.sparse.coo_array:
         """What the outliers differ by from the matrix: S of X = L + S."""
-        rows, columns, residual = (to_numpy(values) for values in self.entries)
-        rejected = to_numpy(self.outliers)
-        flags = rejected if rejected.ndim == 1 else rejected[rows, columns]
-        places = rows[flags], columns[flags]
-        return scipy.sparse.coo_array((residual[flags], places), shape=self.shape)
+        rows, columns, residuals = self.observations.chosen(self.outliers)
+        return scipy.sparse.coo_array((residuals, (rows, columns)), shape=self.shape)
 
     def predict(self, rows: Any, columns: Any) -> Array:
         """The entries of the matrix at some rows and columns: numbers, or labels if it has them."""

@@ -14,6 +14,7 @@ from robustrank.completion import Completion
 Values = np.ndarray[Any, Any]
 
 _LONGEST = 40  # characters of a label
+_MOST = 50_000_000  # entries: more would take gigabytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,12 @@ class CompletionArrays:
         column_labels: Sequence[Any] | None = None,
     ) -> CompletionArrays:
         """The arrays of a completion; labels that are given replace those of its data frame."""
+        count = completion.certificate.entries
+        if count > _MOST:
+            raise ValueError(
+                f"the result has {count:,} entries; a report is made of at most {_MOST:,}. "
+                "Split a part of the matrix for it"
+            )
         rows, columns, residuals = (to_numpy(values) for values in completion.entries)
         flags = to_numpy(completion.outliers).astype(bool)
         return cls(

@@ -1,0 +1,63 @@
+"""The observed entries behind a result, and what they differ by from the matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from robustrank.backend import Array, to_numpy
+
+Vector = np.ndarray[Any, Any]
+Residuals = tuple[Array, Array, Array]  # rows, columns, and values minus the matrix
+
+
+class Observations(Protocol):
+    """Observed entries and their residuals."""
+
+    def all(self) -> Residuals:
+        """All entries, in the order given."""
+
+    def chosen(self, flags: Array) -> Residuals:
+        """Some entries, NumPy; ``flags`` are boolean, in the form of the data."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampledObservations:
+    """Entries with a position each."""
+
+    rows: Array
+    columns: Array
+    residuals: Array
+
+    def all(self) -> Residuals:
+        return self.rows, self.columns, self.residuals
+
+    def chosen(self, flags: Array) -> Residuals:
+        rows, columns, residuals = (to_numpy(part) for part in self.all())
+        which = to_numpy(flags)
+        which = which if which.ndim == 1 else which[rows, columns]
+        return rows[which], columns[which], residuals[which]
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixObservations:
+    """All entries of a large matrix; residuals are computed when they are asked for.
+
+    ``values`` is the matrix that was given, not a copy.
+    """
+
+    values: Vector
+    left: Vector
+    right: Vector
+
+    def all(self) -> Residuals:
+        return self.chosen(np.ones(self.values.shape, bool))
+
+    def chosen(self, flags: Array) -> Residuals:
+        rows, columns = np.nonzero(to_numpy(flags))
+        residuals = self.values[rows, columns].astype(self.left.dtype)
+        for left, right in zip(self.left.T, self.right.T, strict=True):
+            residuals -= left[rows] * right[columns]
+        return rows, columns, residuals
