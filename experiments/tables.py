@@ -8,14 +8,15 @@ from typing import Any
 from experiments.definition import Cell, Study
 from experiments.rows import Row, Table
 from experiments.statistics import success_rate
+from experiments.studies.entries import EntriesCell
 
 
 def has_success_rates(study: Study[Any]) -> bool:
     """Whether success is defined for some settings: with noise, no recovery is exact."""
-    return any(isinstance(cell, Cell) and not cell.noise for cell in study.cells)
+    return any(isinstance(cell, Cell | EntriesCell) and not cell.noise for cell in study.cells)
 
 
-def rate_table(study: Study[Cell], table: Table) -> tuple[list[str], list[list[str]]]:
+def rate_table(study: Study[Any], table: Table) -> tuple[list[str], list[list[str]]]:
     """Column names, and for each setting its success rates with 95 % Wilson intervals."""
     names = [method.name for method in study.methods]
     rows = []
@@ -25,7 +26,7 @@ def rate_table(study: Study[Cell], table: Table) -> tuple[list[str], list[list[s
     return ["setting", *names], rows
 
 
-def markdown(study: Study[Cell], table: Table) -> Iterator[str]:
+def markdown(study: Study[Any], table: Table) -> Iterator[str]:
     """A Markdown table: setting, target, success rate, median iterations and error."""
     yield " | ".join(["| setting", "target", *(method.name for method in study.methods)]) + " |"
     yield "| --- " * (2 + len(study.methods)) + "|"
@@ -71,7 +72,9 @@ def _summary(rows: list[Row]) -> str:
     if not rows:
         return "–"
     rate = success_rate(rows)
-    text = f"{rate}, {_lower_median([row['iterations'] for row in rows])} steps"
+    text = str(rate)
+    if "iterations" in rows[0]:
+        text += f", {_lower_median([row['iterations'] for row in rows])} steps"
     if rate.successes:
         return text
     return f"{text}, error {_lower_median([row['error'] for row in rows]):.1e}"

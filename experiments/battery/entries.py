@@ -83,7 +83,23 @@ def _with_impostor(
         sees = columns[planted.columns]
     else:
         left = np.asarray(rng.standard_normal(left.shape)) * 10 ** rng.uniform(-1, 1) * np.std(left)
-    chosen = sees & (rng.random(len(sees)) < share)
+    chosen = _minority(planted, sees, share, rng)
     other = np.sum(left[planted.rows] * right[planted.columns], axis=1)
     values = np.where(chosen, other, planted.values)
     return replace(planted, values=values, outliers=chosen)
+
+
+def _minority(
+    planted: PlantedEntries, sees: Array, share: float, rng: np.random.Generator
+) -> Array:
+    """A share of some entries at random, but fewer than half in every row and every column.
+
+    A certificate assumes that: otherwise the other matrix is the answer there.
+    """
+    chosen = sees & (rng.random(len(sees)) < share)
+    for index in (planted.rows, planted.columns):
+        for part in np.unique(index):
+            entries = rng.permutation(np.flatnonzero((index == part) & chosen))
+            most = (np.count_nonzero(index == part) - 1) // 2
+            chosen[entries[most:]] = False
+    return chosen

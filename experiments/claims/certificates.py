@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from experiments.claims.base import Judgment, Verdict, claim, default_claim, trial_rows
 from experiments.definition import DEFAULT, Study
@@ -23,7 +24,7 @@ _POWER = 0.95
 )
 def never_wrong(study: Study[Battery], table: Table) -> Judgment:
     """Count the wrong results among the recovered ones."""
-    wrong = _wrong(study, table, Status.RECOVERED)
+    wrong = wrong_claims(study, table, Status.RECOVERED)
     return f"{wrong.successes} wrong of {wrong.trials:,}", default_claim(not wrong.successes)
 
 
@@ -34,7 +35,7 @@ def never_wrong(study: Study[Battery], table: Table) -> Judgment:
 )
 def hardly_ever_wrong(study: Study[Battery], table: Table) -> Judgment:
     """Count the wrong results among the settled ones."""
-    wrong = _wrong(study, table, Status.SETTLED)
+    wrong = wrong_claims(study, table, Status.SETTLED)
     low, high = wrong.interval
     observed = (
         f"{wrong.successes} wrong of {wrong.trials:,} (95 %: {low:.2%}–{high:.2%} of the claims)"
@@ -79,7 +80,8 @@ def certified_share(rows: list[Row]) -> Rate:
     return Rate(sum(row["status"] in _CERTIFIED for row in rows), len(rows))
 
 
-def _wrong(study: Study[Battery], table: Table, status: Status) -> Rate:
+def wrong_claims(study: Study[Any], table: Table, status: Status) -> Rate:
+    """The share of wrong results among those with a status."""
     rows = trial_rows(study, table, DEFAULT.name)
     claimed = [row for row in rows if row["status"] == status.name]
     return Rate(sum(row["wrong"] for row in claimed), len(claimed))

@@ -68,7 +68,7 @@ def test_integers_and_float32_are_accepted() -> None:
 
 
 def test_infinite_values_are_outliers() -> None:
-    X, L, wrong = planted()
+    X, _, wrong = planted()
     X[wrong] = np.inf
     result = rr.robust_pca(X, R)
     assert result.status is rr.Status.RECOVERED

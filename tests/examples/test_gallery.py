@@ -15,7 +15,18 @@ GALLERY = ROOT / "examples" / "gallery"
 
 SMALL = {
     "plot_background": ["--step", "40", "--shrink", "16"],
-    "plot_ratings": ["--users", "150", "--seeds", "1", "--shares", "0", "--kinds", "times 10"],
+    "plot_ratings": [
+        "--users",
+        "150",
+        "--seeds",
+        "1",
+        "--shares",
+        "0",
+        "--kinds",
+        "random",
+        "--rank",
+        "1",
+    ],
     "plot_weather": ["--years", "12", "--rank", "2"],
 }
 # What an example needs besides the data: a module that reads it.

@@ -15,8 +15,9 @@ Vector = np.ndarray[Any, Any]
 # A row is contested if another solution fits at least so many of the rejected entries for each
 # inlier that it loses, and more than it has unknowns by this.
 _COMPARABLE, _BEYOND = 0.5, 2
-# Other solutions are looked for where so many are rejected for each inlier.
-_POSSIBLE = 0.4
+# Other solutions are looked for where so many are rejected for each inlier: with noise, some
+# entries fit both.
+_POSSIBLE = 0.25
 # If none is found in so many rows, the rejected entries do not agree; and in so many more rows, it
 # takes too long to look for one.
 _ENOUGH, _MOST = 40, 2000

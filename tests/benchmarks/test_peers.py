@@ -1,0 +1,58 @@
+"""The transcribed methods of the benchmark recover easy planted problems."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robustrank.metrics import normalized_error
+from robustrank.simulate import plant_entries
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts, not a package
+
+from peers import FULL_MATRIX, SAMPLED_ENTRIES  # noqa: E402
+from peers.accaltproj import accaltproj  # noqa: E402
+from peers.rgnmr import rgnmr  # noqa: E402
+
+
+@pytest.mark.parametrize(("tolerance", "largest"), [(1e-5, 1e-4), (1e-12, 1e-11)])
+def test_accaltproj_recovers_a_matrix_from_its_sum_with_outliers(
+    tolerance: float, largest: float
+) -> None:
+    planted = plant_entries(150, 120, 2, 150 * 120, outliers=0.1, condition_number=2, rng=1)
+    estimate = accaltproj(planted.incomplete, 2, tolerance=tolerance)
+    error = np.linalg.norm(estimate - planted.matrix) / np.linalg.norm(planted.matrix)
+    assert error < largest
+
+
+def test_accaltproj_fails_if_its_rank_is_too_small() -> None:
+    planted = plant_entries(150, 120, 2, 150 * 120, outliers=0.1, condition_number=2, rng=1)
+    estimate = accaltproj(planted.incomplete, 1)
+    error = np.linalg.norm(estimate - planted.matrix) / np.linalg.norm(planted.matrix)
+    assert error > 0.1
+
+
+@pytest.mark.parametrize("size", [1.0, 1e4])
+def test_rgnmr_completes_sampled_entries_of_any_size(size: float) -> None:
+    planted = plant_entries(120, 100, 2, 5000, outliers=0.05, condition_number=2, rng=2)
+    rows, columns, values = planted.triples
+    count = int(planted.outliers.sum())
+    left, right = rgnmr((rows, columns, size * values), planted.shape, 2, count)
+    assert normalized_error((left / size, right), (planted.left, planted.right)) < 1e-10
+
+
+def test_rgnmr_without_outliers_is_plain_completion() -> None:
+    planted = plant_entries(60, 50, 2, 1500, condition_number=2, rng=3)
+    estimate = rgnmr(planted.triples, planted.shape, 2, 0)
+    assert normalized_error(estimate, (planted.left, planted.right)) < 1e-10
+
+
+def test_every_peer_names_its_package_or_needs_none() -> None:
+    for peer in (*FULL_MATRIX, *SAMPLED_ENTRIES):
+        try:
+            assert callable(peer.load())
+        except ImportError:
+            assert peer.package
