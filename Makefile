@@ -5,6 +5,7 @@
 # make test-gpu     the tests on a CUDA device          make figures    the figures of the documentation
 # make bench-gpu    GPU performance                     make lock       record the installed versions
 # make fuzz         100,000 calls with random input, valid or not
+# make bench-entries   speed of complete and robust_pca, also relative to other methods
 # make study-certificates   whether a wrong result is ever certified, about three hours
 #
 # Everything is installed into .venv and cached under .cache; results are written to out/ and results/.
@@ -15,12 +16,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO_READY := $(VENV)/.demo-ready
 READY := $(VENV)/.ready
+BENCH_READY := $(VENV)/.bench-ready
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: setup demo study-certificates test test-gpu fuzz check format bench reproduce bench-gpu figures picture lock clean
+.PHONY: setup demo study-certificates test test-gpu fuzz check format bench bench-entries reproduce bench-gpu figures picture lock clean
 
 setup: $(READY)
 
@@ -37,6 +39,11 @@ $(READY): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing the development tools into $(VENV) …"
 	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $(READY)
+
+$(BENCH_READY): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing the packages to compare with into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	@touch $(BENCH_READY)
 
 demo: $(DEMO_READY)
 	@mkdir -p out
@@ -71,6 +78,13 @@ format: $(READY)
 bench: $(READY)
 	@mkdir -p out
 	@$(BIN)/python benchmarks/foundation.py --json out/bench.json
+
+# About ten minutes; make bench-entries LARGE=1 adds 15 million entries, QUICK=1 tries it on small
+# problems without replacing the figure.
+bench-entries: $(BENCH_READY)
+	@mkdir -p out
+	@$(BIN)/python benchmarks/entries.py --json out/bench-entries.json $(if $(LARGE),--large) \
+	  $(if $(QUICK),--quick,--figure docs/entries-growth.png)
 
 # The studies in experiments/ on small problems, with figures and a page. The studies at full size
 # take hours and can be interrupted: make reproduce FULL=1 FIG="fig1a solvers" DEVICE=cuda ONLY=default

@@ -196,7 +196,7 @@ def test_tests_mirror_the_package() -> None:
     packages = [module.parent.name for module in PACKAGE.glob("*/__init__.py")]
     modules = [module.stem for module in PACKAGE.glob("*.py") if module.stem[0] != "_"]
     folders = [folder.name for folder in (ROOT / "tests").iterdir() if any(folder.glob("test_*"))]
-    assert sorted(folders) == sorted([*packages, "experiments"])
+    assert sorted(folders) == sorted([*packages, "benchmarks", "examples", "experiments"])
     files = {file.stem for file in (ROOT / "tests").glob("test_*.py")}
     assert files == {*(f"test_{module}" for module in modules), "test_package"}
 

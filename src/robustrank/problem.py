@@ -218,7 +218,13 @@ class Problem:
         with np.errstate(over="ignore"):  # a measurement that overflows is an outlier
             y = xp.where(xp.isfinite(self.y), self.y * factors, self.y)
         operator = RowScaledOperator(self.operator, factors)
-        return self._changed(operator=operator, y=y, row_factors=factors)
+        unit = self._changed(operator=operator, y=y, row_factors=factors)
+        if self.scale > 0 and not unit.scale > 0:
+            raise ValueError(
+                "y is too small for the sensing matrices: divided by their norms, most "
+                "measurements are zero in this precision; rescale the rows of A and y"
+            )
+        return unit
 
     def of_rows(self, rows: Any) -> Problem:
         """The problem with some of the measurements only; ``rows`` are their numbers."""

@@ -13,9 +13,11 @@ from robustrank.simulate import plant_entries
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts, not a package
 
-from peers import FULL_MATRIX, SAMPLED_ENTRIES  # noqa: E402
-from peers.accaltproj import accaltproj  # noqa: E402
-from peers.rgnmr import rgnmr  # noqa: E402
+from entries_peers import Setting, compared
+from peers import Given, Peer
+from peers.accaltproj import accaltproj
+from peers.base import Solve
+from peers.rgnmr import rgnmr
 
 
 @pytest.mark.parametrize(("tolerance", "largest"), [(1e-5, 1e-4), (1e-12, 1e-11)])
@@ -50,9 +52,26 @@ def test_rgnmr_without_outliers_is_plain_completion() -> None:
     assert normalized_error(estimate, (planted.left, planted.right)) < 1e-10
 
 
-def test_every_peer_names_its_package_or_needs_none() -> None:
-    for peer in (*FULL_MATRIX, *SAMPLED_ENTRIES):
-        try:
-            assert callable(peer.load())
-        except ImportError:
-            assert peer.package
+def _not_installed() -> Solve:
+    raise ModuleNotFoundError("No module named 'absent'")
+
+
+def test_a_peer_that_is_not_installed_is_named_with_the_command_that_installs_it() -> None:
+    setting = Setting(n=40, outliers=0.1, oversampling=None, trials=1)
+    peer = Peer("Absent", "", _not_installed, "absent")
+    problem = setting.problem(0)
+    found = compared(setting, peer, [problem], [Given.of(problem)], [(1.0, 1e-15)])
+    assert "pip install absent" in str(found)
+    assert found.record()["seconds"] is None
+    assert found.ratio is None
+
+
+@pytest.mark.parametrize(("error", "successes"), [(0.0, 1), (0.01, 0)])
+def test_a_ratio_is_given_only_if_the_peer_succeeds(error: float, successes: int) -> None:
+    setting = Setting(n=40, outliers=0.1, oversampling=None, trials=1)
+    problem = setting.problem(0)
+    estimate = (1 + error) * problem.matrix
+    peer = Peer("Known", "", lambda: lambda _: estimate)
+    found = compared(setting, peer, [problem], [Given.of(problem)], [(1.0, 1e-15)])
+    assert found.successes == successes
+    assert (found.ratio is not None) == bool(successes)

@@ -61,7 +61,9 @@ def concluded(solution: Solution, entries: int) -> tuple[Status, CompletionCerti
                 f"{min(held_out.matrix_error, 1):.0%} of how much its entries vary"
             )
         if not solution.structure <= _STRUCTURE:
-            objections.append("the residuals have structure: the rank is too low")
+            objections.append(
+                "the residuals have structure: a higher rank may fit better, or errors depend on each other"
+            )
     certificate = CompletionCertificate(
         entries=entries,
         inliers=int(np.sum(solution.inliers)),

@@ -19,6 +19,7 @@ Vector = np.ndarray[Any, Any]
 _MOST_ROWS = 1000  # to repair at a time
 # A row is supported by at least this many entries more than it has unknowns, and by half of all.
 EXTRA = 2
+_TIMES_WITH_NOISE = 2
 _TINY = 1e-12
 
 
@@ -26,13 +27,14 @@ def repaired(sample: Sample, fit: Fit, rng: np.random.Generator) -> tuple[Fit, i
     """The fit after repairing rows and then columns, and how many of them improved.
 
     Rows with few entries within the cutoff are solved by themselves, given the columns: from random
-    subsets of as many entries as unknowns, the solution that fits most entries of the row.
+    subsets of as many entries as unknowns, the solution that fits most entries of the row. With
+    noise, only rows with many entries of which most do not fit are repaired.
     """
     P, Q = fit.factors
     columns = _supported(sample.transposed, Q, P, fit.cutoff)
-    P, rows_changed = _repaired_rows(sample, P, Q, columns, fit.cutoff, rng)
+    P, rows_changed = _repaired_rows(sample, P, Q, columns, fit, rng)
     rows = _supported(sample, P, Q, fit.cutoff)
-    Q, columns_changed = _repaired_rows(sample.transposed, Q, P, rows, fit.cutoff, rng)
+    Q, columns_changed = _repaired_rows(sample.transposed, Q, P, rows, fit, rng)
     changed = rows_changed + columns_changed
     return (replace(fit, point=point_of(P, Q)) if changed else fit), changed
 
@@ -88,16 +90,19 @@ def _repaired_rows(
     P: Array,
     Q: Array,
     columns: Vector,
-    cutoff: float,
+    fit: Fit,
     rng: np.random.Generator,
 ) -> tuple[Array, int]:
     """P with its unsupported rows repaired, using the entries in some columns; and how many."""
-    rank, entries = P.shape[1], sample.by_rows
+    rank, entries, cutoff = P.shape[1], sample.by_rows, fit.cutoff
     used = columns[to_numpy(entries.others)]
     fits = to_numpy(abs(sample.residual(P, Q)) <= cutoff) & used
     owners = to_numpy(entries.owners)
     counts, fitted = (np.bincount(owners[which], minlength=entries.rows) for which in (used, fits))
-    doubtful = (fitted < _needed(counts, rank)) & (counts >= rank + EXTRA)
+    # With noise, a solution of hardly more entries than unknowns would fit the noise.
+    fewest = _TIMES_WITH_NOISE * (rank + EXTRA) if fit.has_noise else rank + EXTRA
+    needed = counts / 2 if fit.has_noise else _needed(counts, rank)
+    doubtful = (fitted < needed) & (counts >= fewest)
     starts = to_numpy(entries.starts)
     repaired = {}
     for i in np.flatnonzero(doubtful)[:_MOST_ROWS]:

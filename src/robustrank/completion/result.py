@@ -13,6 +13,13 @@ import numpy as np
 import scipy.sparse
 
 from robustrank.backend import Array, is_array, like, namespace, to_numpy
+from robustrank.completion.explanation import (
+    advice,
+    counted,
+    evidence,
+    meaning,
+    stopped_early,
+)
 from robustrank.completion.new_rows import FittedRows, fit_new_rows
 from robustrank.completion.observations import Observations
 from robustrank.completion.refinement import CUTOFF
@@ -203,25 +210,26 @@ class Completion:
 
     def summary(self) -> list[tuple[str, str]]:
         """The result in words, as (name, text) rows."""
-        certificate = self.certificate
+        certificate, status = self.certificate, self.status
+        rows = [("status", f"{status.value}: {meaning(status)}")]
+        if not stopped_early(status):
+            rows += self._findings()
+        if certificate.objections and not stopped_early(status):
+            rows.append(("objections", "; ".join(certificate.objections)))
+        return [*rows, ("time", f"{self.seconds:.2f} s"), ("next", advice(status))]
+
+    def _findings(self) -> list[tuple[str, str]]:
         rejected = int(np.count_nonzero(to_numpy(self.outliers)))
+        share = rejected / self.certificate.entries
         shown = ", ".join(f"{value:.4g}" for value in self.singular_values()[:6])
-        undecided = f"{len(self.undecided_rows):,} rows and {len(self.undecided_columns):,} columns"
-        nothing = not (len(self.undecided_rows) or len(self.undecided_columns))
+        counts = (len(self.undecided_rows), "row"), (len(self.undecided_columns), "column")
+        undecided = " and ".join(counted(*one) for one in counts if one[0])
         return [
-            ("status", str(self.status)),
-            ("evidence", _evidence(certificate)),
-            ("outliers", f"{rejected:,} entries rejected ({rejected / certificate.entries:.1%})"),
-            ("undecided", "none" if nothing else f"{undecided} have too few trusted entries"),
+            ("evidence", evidence(self.certificate)),
+            ("outliers", f"{rejected:,} of the entries are rejected ({share:.1%})"),
+            ("undecided", f"too few trusted entries in {undecided}" if undecided else "none"),
             ("noise", f"{self.noise:.3g}" if self.noise else "none: the fit is exact"),
             ("singular values", shown + (", …" if self.rank > 6 else "")),
-            ("time", f"{self.seconds:.2f} s"),
-            *(
-                [("objections", "; ".join(certificate.objections))]
-                if certificate.objections
-                else []
-            ),
-            ("next", self.status.advice),
         ]
 
     def _title(self) -> str:
@@ -240,22 +248,6 @@ class Completion:
             for name, text in self.summary()
         )
         return f"<table><caption>{html.escape(self._title())}</caption>{rows}</table>"
-
-
-def _evidence(certificate: CompletionCertificate) -> str:
-    """The numbers of a certificate in a sentence."""
-    how = "exactly" if certificate.noise == 0 else "up to noise"
-    text = (
-        f"{certificate.supporting:,} of {certificate.entries:,} entries are fitted {how} in the "
-        f"part that is decided; {certificate.required:,} are required."
-    )
-    if not math.isnan(certificate.held_out_error):
-        text += (
-            f" Entries that were left out are predicted up to {certificate.held_out_error:.3g} "
-            f"(expected: {certificate.expected_error:.3g}; by a constant: "
-            f"{certificate.trivial_error:.3g})."
-        )
-    return text
 
 
 def _positions(given: Any, labels: Any, size: int, name: str) -> Vector:

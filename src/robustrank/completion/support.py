@@ -24,7 +24,7 @@ _UNCHECKED, _UNCHECKED_BY_NOISE, _TRIALS = 1e-2, 0.2, 6
 _DETERMINED = 0.02
 # Precision of the least-squares problems, and the largest number of products for each.
 _PRECISION, _PRODUCTS = 1e-5, 1000
-_ROUNDS = 6
+_ROUNDS = 15
 # More than this share of the entries of a row are inliers. With noise, some inliers are outliers
 # that are near by chance.
 _MAJORITY, _MAJORITY_WITH_NOISE = 0.5, 0.6

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.completion import Completion
+from robustrank.completion.explanation import advice, stopped_early
 from robustrank.report.canvas import Picture
 from robustrank.report.completion.arrays import CompletionArrays
 from robustrank.report.completion.counts import entry_counts
@@ -19,7 +20,7 @@ from robustrank.report.completion.tables import (
     prediction_tiles,
     undecided_lists,
 )
-from robustrank.report.completion.verdict import advice, meter, sentences, stopped_early
+from robustrank.report.completion.verdict import meter, sentences
 from robustrank.report.figures import spectrum
 from robustrank.report.formatting import capitalized
 from robustrank.report.histogram import histogram

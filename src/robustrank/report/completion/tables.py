@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from robustrank.completion import Completion, CompletionCertificate
+from robustrank.completion.explanation import stopped_early
 from robustrank.report.completion.arrays import Axis, CompletionArrays
 from robustrank.report.completion.counts import entries_per
-from robustrank.report.completion.verdict import stopped_early
 from robustrank.report.formatting import number, ratio, share
 from robustrank.report.tables import TextTable, Tile
 
