@@ -66,8 +66,8 @@ def _shrunk(frame: Array, factor: int) -> Array:
 # Background and foreground
 # -------------------------
 #
-# Each row of the matrix is a frame. A matrix as large as the whole clip, 350 million pixels, is split
-# by blocks of pixels and never copied.
+# Each row of the matrix is a frame. A matrix as large as the whole clip, 350 million pixels, is
+# split by blocks of pixels and never copied.
 
 
 @dataclass(frozen=True, eq=False)
