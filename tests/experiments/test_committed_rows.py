@@ -28,7 +28,7 @@ def test_committed_rows_are_undamaged_and_belong_to_their_study(name: str) -> No
     cells = {cell.key: cell for cell in one.cells}
     for row in table.rows:
         assert row["seed"] == cells[row["cell"]].seed(row["trial"])
-        certified = row["status"] == "RECOVERED" and row["method"] in ("default", "oracle")
+        certified = row.get("status") == "RECOVERED" and row["method"] in ("default", "oracle")
         assert not (certified and row.get("wrong", row["error"] >= 1e-6))
 
 
@@ -52,7 +52,7 @@ def test_verdicts_on_the_committed_rows(judged: list[Claim]) -> None:
     assert {claim.verdict for claim in missed} == {Verdict.FALLS_SHORT}
     assert [claim.observed for claim in missed] == [
         "reached at 20 of 21 settings; not reached: cauchy 30%: 14/20 (48%–85%), target 95%",
-        "2 wrong of 668 (95 %: 0.08%–1.09% of the claims)",
+        "2 wrong of 639 (95 %: 0.09%–1.13% of the claims)",
     ]
 
 

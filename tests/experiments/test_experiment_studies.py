@@ -13,7 +13,9 @@ from experiments.problems import draw, only_inliers, origin, source
 from experiments.studies.certificates import Battery
 
 PAPER_FIGURES = [name for name in NAMES if name.startswith("fig")]
-COMPARISONS = [name for name in NAMES if name != "certificates"]
+COMPARISONS = [
+    name for name in NAMES if name not in {"certificates", "entries", "entry-certificates"}
+]
 
 
 @pytest.mark.parametrize("quick", [False, True])
