@@ -55,7 +55,7 @@ def command(names: tuple[str, ...], **given: Any) -> int:
     zoo kappa sizes                       kinds of outliers, condition number, size
     solvers                               success rate of each solver
     certificates                          whether a wrong result is ever certified
-    entries entry-certificates            the same two questions for completion
+    entries robust-pca entry-certificates the same two questions for completion
     all                                   all studies
     status                                only show how many trials are finished
 

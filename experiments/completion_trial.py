@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.definition import Data, Method, Place, Setting
 from experiments.rows import Row
-from robustrank.api import complete
+from robustrank.api import complete, robust_pca
 from robustrank.completion import Completion, Sample
 from robustrank.operators import Entries
 from robustrank.simulate import PlantedEntries
@@ -48,7 +48,11 @@ def run_completion(setting: CompletionSetting, trial: int, method: Method) -> tu
         factors = oracle(planted)
         seconds = time.perf_counter() - began
         return row | {"error": _rounded(error(planted, factors, determinable(planted)))}, seconds
-    result = complete(planted.triples, setting.rank_given(trial), shape=planted.shape)
+    bound = setting.rank_given(trial)
+    if len(planted.values) == planted.left.shape[0] * planted.right.shape[0]:
+        result = robust_pca(planted.incomplete, bound)
+    else:
+        result = complete(planted.triples, bound, shape=planted.shape)
     return row | described(planted, result), result.seconds
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from experiments.definition import Study
 from experiments.studies.beyond import kappa, sizes, zoo
 from experiments.studies.certificates import certificates
-from experiments.studies.entries import entries
+from experiments.studies.entries import entries, robust_pca
 from experiments.studies.entry_certificates import entry_certificates
 from experiments.studies.paper import fig1a, fig1b, fig2, fig3
 from experiments.studies.solvers import solvers
@@ -29,6 +29,7 @@ _BUILDERS: dict[str, Callable[[bool], Study[Any]]] = {
     "solvers": solvers,
     "certificates": certificates,
     "entries": entries,
+    "robust-pca": robust_pca,
     "entry-certificates": entry_certificates,
 }
 NAMES = tuple(_BUILDERS)

@@ -129,6 +129,8 @@ def test_readme_example_prints_what_the_readme_shows() -> None:
     output = python(examples[0])
     printed = re.findall(r"```text\n(.*?)```", readme, re.DOTALL)[0]
     assert _without_time_and_rounding(output) == _without_time_and_rounding(printed)
+    for example in examples[1:]:
+        assert python(f"import robustrank as rr\n{example}") == ""
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)

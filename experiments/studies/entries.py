@@ -6,6 +6,7 @@ are goals of this project.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from experiments.completion_trial import run_completion
@@ -19,7 +20,10 @@ UNKNOWN = 0  # the bound on the rank if none is given
 
 @dataclass(frozen=True)
 class EntriesCell:
-    """Observed entries of matrices with fixed parameters; ``oversampling`` is entries over d."""
+    """Observed entries of matrices with fixed parameters.
+
+    ``oversampling`` is the number of entries over the degrees of freedom; infinite: all entries.
+    """
 
     label: str  # for tables and figures
     oversampling: float
@@ -69,7 +73,7 @@ class EntriesCell:
             n1,
             n2,
             self.rank,
-            min(round(self.oversampling * free), n1 * n2),
+            round(min(self.oversampling * free, n1 * n2)),
             outliers=self.outliers,
             outlier_model=self.model,
             noise=self.noise,
@@ -130,6 +134,30 @@ def entries(quick: bool = False) -> Study[EntriesCell]:
         _QUICK_CELLS if quick else _CELLS,
         (DEFAULT, ORACLE),
         trials=4 if quick else 20,
+        figure="settings",
+        procedure=Procedure(run=run_completion),
+    )
+
+
+_FULL = (2500, 2500)
+_PCA_CELLS = (
+    EntriesCell("± max 40 %", math.inf, 0.4, "max", _FULL, target=1.0),
+    EntriesCell("own scale 30 %", math.inf, 0.3, "scale", _FULL, target=1.0),
+)
+_QUICK_PCA_CELLS = (
+    EntriesCell("± max 40 %", math.inf, 0.4, "max", (120, 100), 2, target=1.0),
+    EntriesCell("own scale 30 %", math.inf, 0.3, "scale", (120, 100), 2, target=1.0),
+)
+
+
+def robust_pca(quick: bool = False) -> Study[EntriesCell]:
+    """Success of robust PCA: every entry is observed."""
+    return Study(
+        "robust-pca",
+        "success rate of robust PCA",
+        _QUICK_PCA_CELLS if quick else _PCA_CELLS,
+        (DEFAULT, ORACLE),
+        trials=2 if quick else 5,
         figure="settings",
         procedure=Procedure(run=run_completion),
     )

@@ -13,9 +13,8 @@ from experiments.problems import draw, only_inliers, origin, source
 from experiments.studies.certificates import Battery
 
 PAPER_FIGURES = [name for name in NAMES if name.startswith("fig")]
-COMPARISONS = [
-    name for name in NAMES if name not in {"certificates", "entries", "entry-certificates"}
-]
+OTHERS = {"certificates", "entries", "robust-pca", "entry-certificates"}
+COMPARISONS = [name for name in NAMES if name not in OTHERS]
 
 
 @pytest.mark.parametrize("quick", [False, True])
