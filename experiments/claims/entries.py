@@ -6,6 +6,7 @@ import numpy as np
 
 from experiments.claims.base import Judgment, Verdict, claim, default_claim, trial_rows
 from experiments.claims.certificates import certified_share, wrong_claims
+from experiments.claims.targets import judge_targets
 from experiments.definition import DEFAULT, ORACLE, Study
 from experiments.rows import Row, Table
 from experiments.statistics import success_rate
@@ -24,14 +25,7 @@ _LARGEST_RATIO = 1.05
 def target_rates(study: Study[EntriesCell], table: Table) -> Judgment:
     """Compare success rates with the targets."""
     rows = _by_setting(study, table, DEFAULT.name)
-    targets = {cell: cell.target for cell in study.cells if cell.target is not None}
-    rates = {cell: success_rate(rows[cell]) for cell in targets}
-    below = [cell for cell, target in targets.items() if rates[cell].value < target]
-    observed = f"reached at {len(targets) - len(below)} of {len(targets)} settings"
-    if below:
-        text = ", ".join(f"{c.label}: {rates[c]}, target {targets[c]:.0%}" for c in below)
-        observed += f"; not reached: {text}"
-    return observed, default_claim(not below)
+    return judge_targets({cell: success_rate(found) for cell, found in rows.items()})
 
 
 @claim(

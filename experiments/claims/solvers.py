@@ -15,6 +15,7 @@ from experiments.claims.base import (
     trial_errors,
     trial_rows,
 )
+from experiments.claims.targets import judge_targets
 from experiments.definition import DEFAULT, ORACLE, Cell, Study
 from experiments.rows import Table
 from experiments.statistics import is_success, rate
@@ -28,14 +29,7 @@ from experiments.statistics import is_success, rate
 def target_rates(study: Study[Cell], table: Table) -> Judgment:
     """Compare success rates with the targets."""
     require_rows(study, table, DEFAULT.name)
-    rates = {cell: rate(table, cell, DEFAULT.name) for cell in study.cells}
-    targets = {cell: cell.target for cell in study.cells if cell.target is not None}
-    below = [cell for cell, target in targets.items() if rates[cell].value < target]
-    observed = f"reached at {len(targets) - len(below)} of {len(targets)} settings"
-    if below:
-        text = ", ".join(f"{c.label}: {rates[c]}, target {targets[c]:.0%}" for c in below)
-        observed += f"; not reached: {text}"
-    return observed, default_claim(not below)
+    return judge_targets({cell: rate(table, cell, DEFAULT.name) for cell in study.cells})
 
 
 @claim(

@@ -126,19 +126,6 @@ _QUICK_CELLS = (
 )
 
 
-def entries(quick: bool = False) -> Study[EntriesCell]:
-    """Success of completion with outliers, and of least squares with the outliers known."""
-    return Study(
-        "entries",
-        "success rate of completion",
-        _QUICK_CELLS if quick else _CELLS,
-        (DEFAULT, ORACLE),
-        trials=4 if quick else 20,
-        figure="settings",
-        procedure=Procedure(run=run_completion),
-    )
-
-
 _FULL = (2500, 2500)
 _PCA_CELLS = (
     EntriesCell("± max 40 %", math.inf, 0.4, "max", _FULL, target=1.0),
@@ -150,14 +137,20 @@ _QUICK_PCA_CELLS = (
 )
 
 
+def entries(quick: bool = False) -> Study[EntriesCell]:
+    """Success of completion with outliers, and of least squares with the outliers known."""
+    cells = _QUICK_CELLS if quick else _CELLS
+    return _study("entries", "success rate of completion", cells, 4 if quick else 20)
+
+
 def robust_pca(quick: bool = False) -> Study[EntriesCell]:
     """Success of robust PCA: every entry is observed."""
-    return Study(
-        "robust-pca",
-        "success rate of robust PCA",
-        _QUICK_PCA_CELLS if quick else _PCA_CELLS,
-        (DEFAULT, ORACLE),
-        trials=2 if quick else 5,
-        figure="settings",
-        procedure=Procedure(run=run_completion),
-    )
+    cells = _QUICK_PCA_CELLS if quick else _PCA_CELLS
+    return _study("robust-pca", "success rate of robust PCA", cells, 2 if quick else 5)
+
+
+def _study(
+    name: str, title: str, cells: tuple[EntriesCell, ...], trials: int
+) -> Study[EntriesCell]:
+    methods, procedure = (DEFAULT, ORACLE), Procedure(run=run_completion)
+    return Study(name, title, cells, methods, trials, figure="settings", procedure=procedure)

@@ -232,6 +232,6 @@ def test_any_input_gives_an_answer_or_an_error_in_words(seed: int) -> None:
 def test_cases_that_once_failed(seed: int) -> None:
     """The matrix overflows in units of rows of equal norm, or most measurements underflow.
 
-    The third case has a row of zeros beside one of 1e200, the last one y of 1e-45 beside A of 1e308.
+    The third case has a row of zeros beside one of 1e200, the last one y of 1e-45 and A of 1e308.
     """
     check(case_from(np.random.default_rng(seed)))
