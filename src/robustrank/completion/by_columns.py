@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from robustrank.backend import as_floating
-from robustrank.completion.consensus import best_solution
 from robustrank.completion.refinement import CUTOFF
 from robustrank.completion.repair import EXTRA
+from robustrank.completion.row_fit import fit_rows, repair_rows
 from robustrank.completion.sample import Sample
 from robustrank.completion.search import Search, Solution
 from robustrank.completion.support import Support
@@ -24,10 +23,6 @@ Vector = np.ndarray[Any, Any]
 # The left factor is found from columns with about this many entries in all, but at least so many
 # columns; the others are fitted in blocks of about as many entries.
 _ENTRIES, _COLUMNS, _BLOCK = 4_000_000, 200, 2_000_000
-# Widths of the weights, in standard deviations of the values: slowly at first, because a column
-# may have many outliers, then faster.
-_FIRST, _SLOW, _FAST, _SLOW_STEPS, _LAST_STEPS = 3.0, 0.6, 0.2, 6, 3
-_TINY = 1e-10  # a ridge, so that no matrix is singular
 _MAJORITY = 0.5
 _MOST_REPAIRED = 1000
 
@@ -89,48 +84,29 @@ def fit_columns(
     right = np.zeros((n2, rank), left.dtype)
     outliers = np.zeros((n1, n2), bool)
     decided = np.zeros(n2, bool)
-    widths = [*_widths(cutoff, deviation)]
     step = max(1, _BLOCK // n1)
     needed = max(rank + EXTRA, math.floor(_MAJORITY * n1) + 1)
     repairs = _MOST_REPAIRED
     for first in range(0, n2, step):
         block = slice(first, min(first + step, n2))
         values = as_finite(X[:, block].T).astype(left.dtype, copy=False)
-        fitted = _fit_block(values, left, widths)
+        entries, flat = _all_entries(*values.shape), values.reshape(-1)
+        fitted = fit_rows(entries, flat, left, cutoff, deviation)
         fits = np.abs(values - fitted @ left.T) <= cutoff
-        for j in np.flatnonzero(fits.sum(axis=1) < needed)[:repairs]:
-            fitted[j], _ = best_solution(left, values[j], cutoff, rng)
-            fits[j] = np.abs(values[j] - left @ fitted[j]) <= cutoff
-            repairs -= 1
+        wrong = np.flatnonzero(fits.sum(axis=1) < needed)[:repairs]
+        repair_rows(entries, flat, fitted, left, cutoff, wrong, rng)
+        fits[wrong] = np.abs(values[wrong] - fitted[wrong] @ left.T) <= cutoff
+        repairs -= len(wrong)
         right[block], outliers[:, block] = fitted, ~fits.T
         decided[block] = fits.sum(axis=1) >= needed
         watch.report(block.stop / n2, left, right)
     return FittedColumns(right, outliers, decided)
 
 
-def _fit_block(values: Vector, left: Vector, widths: list[float]) -> Vector:
-    """The coefficients of the rows of ``values``, by least squares with weights that narrow."""
-    count, n1 = values.shape
-    starts = n1 * np.arange(count + 1)
-    entries = SortedEntries(starts, np.tile(np.arange(n1, dtype=np.int32), count))
-    flat = values.reshape(-1)
-    fitted = np.zeros((count, left.shape[1]), left.dtype)
-    ridge = _TINY * float(np.sum(left.astype(float) ** 2))
-    for width in widths:
-        fitted = entries.fit(flat, fitted, left, width, ridge)
-    return fitted
-
-
-def _widths(cutoff: float, deviation: float) -> Iterator[float]:
-    width = _FIRST * deviation
-    for _ in range(_SLOW_STEPS):
-        yield max(width, cutoff)
-        width *= _SLOW
-    while width > cutoff:
-        yield width
-        width *= _FAST
-    for _ in range(_LAST_STEPS):
-        yield cutoff
+def _all_entries(rows: int, columns: int) -> SortedEntries:
+    """The positions of all entries of a matrix."""
+    others = np.tile(np.arange(columns, dtype=np.int32), rows)
+    return SortedEntries(columns * np.arange(rows + 1), others)
 
 
 def as_finite(X: Vector) -> Vector:

@@ -62,7 +62,8 @@ def concluded(solution: Solution, entries: int) -> tuple[Status, CompletionCerti
             )
         if not solution.structure <= _STRUCTURE:
             objections.append(
-                "the residuals have structure: a higher rank may fit better, or errors depend on each other"
+                "the residuals have structure: a higher rank may fit better, or errors depend on "
+                "each other"
             )
     certificate = CompletionCertificate(
         entries=entries,

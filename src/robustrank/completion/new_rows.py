@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, as_floating, is_array, like, namespace, to_numpy
-from robustrank.completion.consensus import best_solution
 from robustrank.completion.repair import EXTRA
+from robustrank.completion.row_fit import fit_rows, repair_rows
+from robustrank.completion.sample import robust_deviation
+from robustrank.operators import SortedEntries
 
 Vector = np.ndarray[Any, Any]
 
@@ -44,28 +46,37 @@ class FittedRows:
 def fit_new_rows(X: Any, right: Array, cutoff: float) -> FittedRows:
     """The rows of X as combinations of the columns of ``right``, from the entries that agree.
 
-    Of the solutions of random subsets of the entries of a row, the one that fits most of its
-    entries up to the cutoff is refined by least squares on those.
+    Weights narrow until only the entries are left that fit up to the cutoff. Rows of which that is
+    no majority are solved from random subsets of their entries.
     """
     given = as_floating(X if is_array(X) else np.asarray(X), "X")
     n2, rank = right.shape
     if given.ndim != 2 or given.shape[1] != n2:
         raise ValueError(f"X has shape {tuple(given.shape)}; expected (rows, {n2})")
-    values, V = to_numpy(given), to_numpy(right)
-    left = np.zeros((len(values), rank), V.dtype)
-    outliers = np.zeros(values.shape, bool)
-    undecided = []
-    rng = np.random.default_rng(0)
-    for i, row in enumerate(values):
-        observed = np.flatnonzero(np.isfinite(row))
-        solution, count = np.zeros(rank, V.dtype), 0
-        if len(observed) >= rank + EXTRA:
-            solution, count = best_solution(V[observed], row[observed], cutoff, rng)
-        if count < max(rank + EXTRA, len(observed) // 2 + 1):
-            undecided.append(i)
-            continue
-        left[i] = solution
-        outliers[i] = ~(np.abs(row - V @ solution) <= cutoff) & ~np.isnan(row)
+    matrix, V = to_numpy(given), to_numpy(right)
+    observed = np.isfinite(matrix)
+    counts = observed.sum(axis=1)
+    columns = np.nonzero(observed)[1].astype(np.int32)
+    entries = SortedEntries(np.concatenate([[0], np.cumsum(counts)]), columns)
+    values = matrix[observed].astype(V.dtype)
+    left = np.zeros((len(matrix), rank), V.dtype)
+    if len(values):
+        deviation = max(float(robust_deviation(values)), cutoff)
+        left = fit_rows(entries, values, V, cutoff, deviation)
+    needed = np.maximum(rank + EXTRA, counts // 2 + 1)
+    wrong = np.flatnonzero((_fits(entries, values, left, V, cutoff) < needed) & (counts >= needed))
+    repair_rows(entries, values, left, V, cutoff, wrong, np.random.default_rng(0))
+    undecided = np.flatnonzero(_fits(entries, values, left, V, cutoff) < needed)
+    left[undecided] = 0
+    with np.errstate(invalid="ignore"):  # an infinite entry is an outlier
+        outliers = ~(np.abs(matrix - left @ V.T) <= cutoff) & ~np.isnan(matrix)
+    outliers[undecided] = False
     xp = namespace(right)
     flags = xp.asarray(outliers, device=like(right)["device"])
-    return FittedRows(xp.asarray(left, **like(right)), right, flags, np.asarray(undecided, int))
+    return FittedRows(xp.asarray(left, **like(right)), right, flags, undecided)
+
+
+def _fits(entries: SortedEntries, values: Vector, P: Vector, Q: Vector, cutoff: float) -> Vector:
+    """The number of entries of each row within the cutoff."""
+    within = np.abs(values - entries.dot(P, Q)) <= cutoff
+    return np.bincount(entries.owners[within], minlength=entries.rows)
