@@ -2,13 +2,14 @@
 
 from robustrank.completion.by_columns import solve_by_columns
 from robustrank.completion.conclusion import concluded, unfinished
+from robustrank.completion.evidence import CompletionCertificate
 from robustrank.completion.new_rows import FittedRows
 from robustrank.completion.observations import (
     MatrixObservations,
     Observations,
     SampledObservations,
 )
-from robustrank.completion.result import Completion, CompletionCertificate
+from robustrank.completion.result import Completion
 from robustrank.completion.sample import Sample
 from robustrank.completion.search import Search, Solution
 from robustrank.completion.support import Support

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from robustrank.backend import Array, like, namespace
-from robustrank.completion.result import CompletionCertificate
+from robustrank.completion.evidence import CompletionCertificate
 from robustrank.completion.sample import Sample
 from robustrank.completion.search import Solution, required_support, unsupported
 from robustrank.result import Status

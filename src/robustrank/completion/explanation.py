@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from robustrank.completion.evidence import CompletionCertificate
 from robustrank.result import Status
-
-if TYPE_CHECKING:
-    from robustrank.completion.result import CompletionCertificate
 
 # What happened, and what to do next.
 _AGAIN = "Run again to get a complete result. These values are not certified."
