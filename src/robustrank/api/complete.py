@@ -37,6 +37,7 @@ from robustrank.completion import (
     concluded,
     unfinished,
 )
+from robustrank.linalg import lower_median
 from robustrank.result import Status, StopReason
 
 
@@ -196,7 +197,7 @@ def _unit(values: Array) -> float:
     used = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
     if not len(used):
         raise ValueError("all observed entries are zero or infinite; expected other values")
-    return float(2.0 ** np.clip(np.round(np.log2(np.median(used))), -1000, 1000))
+    return float(2.0 ** np.clip(np.round(np.log2(lower_median(used))), -1000, 1000))
 
 
 def _finite(values: Array) -> Array:

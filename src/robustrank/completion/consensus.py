@@ -18,6 +18,7 @@ def best_solution(
     V: Vector, values: Vector, cutoff: float, rng: np.random.Generator
 ) -> tuple[Vector, int]:
     """The x for which most of |values − V x| are within the cutoff, and how many are."""
+    V, values = V.astype(float), values.astype(float)  # the ridge is below the rounding of float32
     count, rank = V.shape
     if count <= _FEW:
         subsets = rng.permuted(np.tile(np.arange(count), (_SUBSETS, 1)), axis=1)[:, :rank]
