@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
+from experiments.battery.entries import draw
 from robustrank.simulate import PlantedEntries, plant_entries
 
 Matrix = np.ndarray[Any, Any]
@@ -248,3 +249,10 @@ def test_result_in_words() -> None:
     result = rr.complete(noisy.triples, R, shape=noisy.shape)
     assert "by a constant" in repr(result)
     assert "<table>" in result._repr_html_()
+
+
+def test_surplus_component_that_fits_flipped_signs_is_not_certified() -> None:
+    """28 % of the signs are flipped; a second component fits 36 of 770 wrong entries."""
+    problem = draw("all", 524, 410_000)
+    result = rr.complete(problem.planted.triples, 2, shape=problem.planted.shape)
+    assert not (result.certified and result.rank == 2)

@@ -41,9 +41,8 @@ def data_from(rng: np.random.Generator) -> tuple[Any, dict[str, Any]]:
     """Data in one of the forms that ``complete`` takes, and its options."""
     X = matrix_from(rng)
     observed = rng.random(X.shape) < rng.choice([0.0, 0.1, 0.5, 0.9, 1.0])
-    options: dict[str, Any] = {"rank": rng.choice([None, 1, 2, 5]), "time_limit": 20.0}
-    if options["rank"] is not None:
-        options["rank"] = int(options["rank"])
+    rank = [None, 1, 2, 5][int(rng.integers(4))]
+    options: dict[str, Any] = {"rank": rank, "time_limit": 20.0}
     dtype = str(rng.choice(["float64", "float64", "float32", "int64", "bool"]))
     form = str(rng.choice(["nan", "mask", "triples", "sparse", "frame"]))
     if dtype != "float64":

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from robustrank.completion.rank_candidates import candidate_ranks
+from robustrank.completion.rank_candidates import candidate_ranks, is_confined
+from robustrank.linalg import point_of
 
 
 @pytest.mark.parametrize(
@@ -20,3 +21,11 @@ from robustrank.completion.rank_candidates import candidate_ranks
 )
 def test_largest_gaps_come_first(values: list[float], expected: list[int]) -> None:
     assert candidate_ranks(np.asarray(values)) == expected
+
+
+@pytest.mark.parametrize(("columns", "expected"), [(2000, False), (200, True)])
+def test_component_of_few_columns_is_confined(columns: int, expected: bool) -> None:
+    rng = np.random.default_rng(0)
+    left, right = rng.standard_normal((2000, 2)), 10 * rng.standard_normal((2000, 2))
+    right[:, 1] *= 0.01 * (np.arange(2000) < columns)
+    assert is_confined(point_of(left, right)) == expected

@@ -41,6 +41,9 @@ from robustrank.linalg import lower_median
 from robustrank.result import Status, StopReason
 
 
+_NEAR_LARGEST = 1e-6  # typical values must be smaller than this share of the largest number
+
+
 class InterruptedCompletion(KeyboardInterrupt):
     """Ctrl-C during ``complete``. The result so far is in ``completion``."""
 
@@ -197,7 +200,13 @@ def _unit(values: Array) -> float:
     used = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
     if not len(used):
         raise ValueError("all observed entries are zero or infinite; expected other values")
-    return float(2.0 ** np.clip(np.round(np.log2(lower_median(used))), -1000, 1000))
+    typical, largest = float(lower_median(used)), float(np.finfo(used.dtype).max)
+    if typical > _NEAR_LARGEST * largest:
+        raise ValueError(
+            f"typical values of size {typical:.3g} are near the largest number of {used.dtype}, "
+            f"{largest:.3g}; rescale the data"
+        )
+    return float(2.0 ** np.clip(np.round(np.log2(typical)), -1000, 1000))
 
 
 def _finite(values: Array) -> Array:

@@ -14,7 +14,7 @@ from robustrank.result import Status
 
 # With noise, inliers that support the matrix are at least this share of the entries, and this many
 # for each degree of freedom.
-_SUPPORT, _SUPPORT_PER_UNKNOWN = 0.6, 2.2
+_SUPPORT, _SUPPORT_PER_UNKNOWN = 0.6, 3.0
 # Errors of predictions of entries that were left out, relative to what is expected.
 _BETTER, _WORSE = 0.67, 1.4
 # The shape of noise: the median of its size relative to the 0.9-quantile, 0.41 if it is normal.

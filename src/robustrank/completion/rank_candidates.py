@@ -1,4 +1,4 @@
-"""Ranks to try, from the singular values on the way along the ridge path."""
+"""Ranks to try, from the singular values on the way along the ridge path, and surplus ranks."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from robustrank.backend import to_numpy
+from robustrank.linalg import Point
+
 # Singular values below this share of the largest one count as this share of it.
 _SMALLEST = 1e-3
 # A gap is a ratio of neighboring singular values of at least this. The largest rank has no
 # neighbor; it comes after all gaps that are larger than the second number.
 _GAP, _CLEAR_GAP = 1.4, 1.6
 _MOST = 4
+# A vector is confined if it takes part in fewer than this share of the rows; that share is one
+# third for normal numbers.
+_CONFINED = 0.3
 
 
 def candidate_ranks(singular_values: np.ndarray[Any, Any]) -> list[int]:
@@ -22,3 +28,15 @@ def candidate_ranks(singular_values: np.ndarray[Any, Any]) -> list[int]:
     ratios[rank] = _CLEAR_GAP
     gaps = [k for k, ratio in ratios.items() if ratio >= _GAP]
     return sorted(gaps, key=lambda k: -ratios[k])[:_MOST]
+
+
+def is_confined(point: Point) -> bool:
+    """Whether the last component is confined to few rows or few columns."""
+    sides = point.left, point.right
+    return any(_participation(to_numpy(side)[:, -1]) < _CONFINED for side in sides)
+
+
+def _participation(vector: np.ndarray[Any, Any]) -> float:
+    """The share of the entries of a vector that are not negligible, about."""
+    squares = vector.astype(float) ** 2
+    return float(np.sum(squares) ** 2 / (len(squares) * max(np.sum(squares**2), 1e-300)))

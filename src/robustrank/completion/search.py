@@ -15,7 +15,7 @@ from robustrank.completion.agreement import agreeing_share
 from robustrank.completion.contested import contested
 from robustrank.completion.held_out import HeldOut, held_out_errors, split
 from robustrank.completion.noisy_fit import EmpiricalBayes, NoisyFit
-from robustrank.completion.rank_candidates import candidate_ranks
+from robustrank.completion.rank_candidates import candidate_ranks, is_confined
 from robustrank.completion.refinement import CUTOFF, Fit, Narrowing, Polishing, exact_tolerance
 from robustrank.completion.repair import repaired, undecided_refitted
 from robustrank.completion.residual_structure import residual_structure, tail_ratio
@@ -135,7 +135,9 @@ class Search:
             noise[rank] = robust_deviation(part.residual(*fit.factors))
             if not fit.has_noise:
                 solution = self._conclusive(fit, part, kept)
-                if solution is not None:
+                if solution is not None and self._is_surplus(fit, part, look):
+                    waiting.insert(0, rank - 1)
+                elif solution is not None:
                     return solution
             elif rank < look.left.shape[1]:
                 # The rank may be higher if that leaves less noise; otherwise the data has noise.
@@ -186,6 +188,22 @@ class Search:
         relative = tolerance / sample.deviation
         solution = Solution(*self._in_user_units(factors), inliers, support, 0.0, relative)
         return solution if concluded_support(solution, sample.size) else None
+
+    def _is_surplus(self, fit: Fit, part: Sample, look: PathPoint) -> bool:
+        """Whether the last component fits hardly more entries than it has degrees of freedom.
+
+        It then fits outliers. That is tested only if it is confined to few rows or columns: the
+        fit of lower rank takes as long as that of this rank.
+        """
+        rank = int(fit.point.values.shape[0])
+        if rank == 1 or not is_confined(fit.point):
+            return False
+        counts = []
+        for one in (self._fit(part, look, rank - 1), fit):
+            residual = np.abs(to_numpy(self._scaled.residual(*one.factors)))
+            counts.append(int(np.sum(residual <= exact_tolerance(self._scaled))))
+        lower, free = (degrees_of_freedom(*self._sample.shape, r) for r in (rank - 1, rank))
+        return counts[1] - counts[0] < free - lower + _MARGIN
 
     def _noisy_solution(self, part: Sample, limit: int) -> Solution:
         """The solution of the rank that predicts entries best that are left out of the fit."""
