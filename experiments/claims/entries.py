@@ -7,10 +7,10 @@ import numpy as np
 from experiments.claims.base import Judgment, Verdict, claim, default_claim, trial_rows
 from experiments.claims.certificates import certified_share, wrong_claims
 from experiments.claims.targets import judge_targets
-from experiments.definition import DEFAULT, ORACLE, Study
+from experiments.definition import DEFAULT, Study
 from experiments.rows import Row, Table
 from experiments.statistics import success_rate
-from experiments.studies.entries import EntriesCell
+from experiments.studies.entries import LEAST_SQUARES, EntriesCell
 from experiments.studies.entry_certificates import EntriesBattery
 from robustrank.result import Status
 
@@ -64,7 +64,7 @@ def ranks(study: Study[EntriesCell], table: Table) -> Judgment:
 )
 def error_of_oracle(study: Study[EntriesCell], table: Table) -> Judgment:
     """Compare the errors of completion and the oracle at the settings with noise."""
-    ours, oracle = (_by_setting(study, table, name) for name in (DEFAULT.name, ORACLE.name))
+    ours, oracle = (_by_setting(study, table, name) for name in (DEFAULT.name, LEAST_SQUARES.name))
     ratios = [
         row["error"] / best["error"]
         for cell in study.cells

@@ -48,7 +48,7 @@ def by_setting(study: Study[Cell], table: Table, methods: Sequence[str]) -> Sket
         axes.set_xlim(-0.03, 1.03)
         axes.set_ylim(0.5 - len(cells), 0.5)
         axes.xaxis.set_major_formatter(PERCENT)
-        axes.set_xlabel("recovered to 1e-6, with 95 % Wilson interval")
+        axes.set_xlabel("recovered to 1e-6")
         axes.grid(visible=True, axis="x")
 
     caption = "The lines are 95 % Wilson intervals; they are wide where few trials were run."

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from matplotlib.ticker import FuncFormatter
 
 from experiments.definition import DEFAULT, ORACLE, PAPER
+from experiments.studies.entries import LEAST_SQUARES
 from robustrank.report.canvas import DASHES, SERIES, Key
 
 FIGURE_SIZE = (4.5, 3.2)  # inches
@@ -17,6 +18,7 @@ _DISPLAY_NAMES = {
     PAPER.name: "The paper's method",
     DEFAULT.name: "The default",
     ORACLE.name: "The default, true inliers known",
+    LEAST_SQUARES.name: "Least squares, true inliers known",
 }
 
 

@@ -40,7 +40,6 @@ from robustrank.completion import (
 from robustrank.linalg import lower_median
 from robustrank.result import Status, StopReason
 
-
 _NEAR_LARGEST = 1e-6  # typical values must be smaller than this share of the largest number
 
 
