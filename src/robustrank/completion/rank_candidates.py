@@ -16,8 +16,8 @@ _SMALLEST = 1e-3
 _GAP, _CLEAR_GAP = 1.4, 1.6
 _MOST = 4
 # A vector is confined if it takes part in fewer than this share of the rows; that share is one
-# third for normal numbers.
-_CONFINED = 0.3
+# third for normal numbers. In fewer than half of the columns, a component is smaller than others.
+_CONFINED, _SMALLER = 0.3, 0.75
 
 
 def candidate_ranks(singular_values: np.ndarray[Any, Any]) -> list[int]:
@@ -31,7 +31,10 @@ def candidate_ranks(singular_values: np.ndarray[Any, Any]) -> list[int]:
 
 
 def is_confined(point: Point) -> bool:
-    """Whether the last component is confined to few rows or few columns."""
+    """Whether the last of several components may be confined to few rows or few columns."""
+    before, last = to_numpy(point.values)[-2:]
+    if last > _SMALLER * before:
+        return False
     sides = point.left, point.right
     return any(_participation(to_numpy(side)[:, -1]) < _CONFINED for side in sides)
 

@@ -131,7 +131,7 @@ def _determined_part(
         if part.is_empty:
             break
         linearized = _linearized(sample, point, part)
-        checked = _left_by_others(linearized, rng) > rule.check
+        checked = _checked_by_others(linearized, part.inliers, rule.check, rng)
         if not np.all(checked[part.inliers]):
             part = Support(part.rows, part.columns, part.inliers & checked)
             continue
@@ -166,18 +166,25 @@ def _linearized(sample: Sample, point: Point, part: Support) -> Linearized:
     return Linearized(sample, point, *sample.in_both_orders(weights))
 
 
-def _left_by_others(linearized: Linearized, rng: np.random.Generator) -> Vector:
-    """How much of an error of each inlier is left as its residual; the largest in some trials."""
+def _checked_by_others(
+    linearized: Linearized, inliers: Vector, least: float, rng: np.random.Generator
+) -> Vector:
+    """Which inliers leave at least this share of an error of theirs as a residual, in some trial.
+
+    In each trial all entries have errors of random sign and equal size.
+    """
     sample = linearized.sample
-    largest: Array = 0.0
+    xp, checked = namespace(sample.row_values), ~inliers
     for _ in range(_TRIALS):
         signs = rng.integers(0, 2, sample.size) * 2.0 - 1
-        xp = namespace(sample.row_values)
         errors = sample.in_both_orders(xp.asarray(signs, **like(sample.row_values)))
         W = linearized.solve(errors, 0.0, _PRECISION, _PRODUCTS)
         left = xp.abs(errors[0] - linearized.apply(W)[0])
-        largest = xp.maximum(left, largest * xp.ones_like(left))
-    return to_numpy(largest)
+        checked = checked | to_numpy(left > least)
+        if checked.all():
+            break
+    found: Vector = checked & inliers
+    return found
 
 
 def _determined(

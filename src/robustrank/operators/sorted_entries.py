@@ -159,7 +159,15 @@ class SortedEntries:
 
     def _row_at(self, entry: int) -> int:
         """The first row that begins at this entry or after it."""
-        return int(np.searchsorted(self.starts, entry))
+        found = self._rows_at.get(entry)
+        if found is None:
+            found = self._rows_at[entry] = int(np.searchsorted(self.starts, entry))
+        return found
+
+    @cached_property
+    def _rows_at(self) -> dict[int, int]:
+        """What ``_row_at`` has found: every call has the same blocks."""
+        return {}
 
     def _joined(self, part: Callable[[_Block], Array], columns: int) -> Array:
         """The results of the blocks of rows, one after the other."""
