@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import full_precision, like, to_numpy
-from robustrank.linalg import leading_svd
+from robustrank.linalg import approximate_svd_by_products, leading_svd
 
 
 def test_large_svd_agrees_with_the_dense_one() -> None:
@@ -53,3 +53,18 @@ def test_svd_of_a_non_finite_matrix_is_nan(xp: Any) -> None:
         xp.asarray([[1.0, math.inf], [0.0, 1.0]]), 1, np.random.default_rng(0)
     )
     assert all(bool(xp.all(xp.isnan(part))) for part in (left, values, right))
+
+
+def test_approximate_svd_of_close_singular_values() -> None:
+    """Three large singular values, and many that are close to each other."""
+    rng = np.random.default_rng(3)
+    G = rng.standard_normal((700, 3)) @ rng.standard_normal((3, 650))
+    G += rng.standard_normal(G.shape)
+    left, values, right = approximate_svd_by_products(
+        lambda V: G @ V, lambda U: G.T @ U, (700, 650), 6, rng, G[0]
+    )
+    dense = np.linalg.svd(G, compute_uv=False)
+    assert np.allclose(values[:3], dense[:3], rtol=1e-6)
+    assert np.allclose(values[3:], dense[3:6], rtol=0.1)
+    assert np.allclose(left.T @ left, np.eye(6), atol=1e-10)
+    assert np.allclose(right.T @ right, np.eye(6), atol=1e-10)

@@ -11,7 +11,7 @@ import numpy as np
 from robustrank.backend import Array, namespace, to_numpy
 from robustrank.completion.sample import Sample
 from robustrank.completion.watch import Watch
-from robustrank.linalg import Point, leading_svd_by_products, point_of, scale_columns
+from robustrank.linalg import Point, approximate_svd_by_products, point_of, scale_columns
 from robustrank.operators import soft_weights
 
 
@@ -96,7 +96,7 @@ def _spectral_start(
     rows, columns = (
         soft_weights(values, width) * values for values in (sample.row_values, sample.column_values)
     )
-    left, values, right = leading_svd_by_products(
+    left, values, right = approximate_svd_by_products(
         lambda V: sample.by_rows.sums(rows, V),
         lambda U: sample.by_columns.sums(columns, U),
         (n1, n2),

@@ -18,7 +18,13 @@ from robustrank.linalg.quantiles import (
     shortest_half,
 )
 from robustrank.linalg.retraction import Point, distance, point_of, retract, symmetric_factors
-from robustrank.linalg.svd import Factors, Triplets, leading_svd, leading_svd_by_products
+from robustrank.linalg.svd import (
+    Factors,
+    Triplets,
+    approximate_svd_by_products,
+    leading_svd,
+    leading_svd_by_products,
+)
 from robustrank.linalg.tangent_map import TangentMap, as_vector, from_vector
 
 __all__ = [
@@ -26,6 +32,7 @@ __all__ = [
     "Point",
     "TangentMap",
     "Triplets",
+    "approximate_svd_by_products",
     "as_vector",
     "conjugate_gradient_iterates",
     "damped_least_squares",

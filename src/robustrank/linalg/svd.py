@@ -14,6 +14,8 @@ Factors = tuple[Array, Array]  # (U, V), standing for U Vᵀ
 
 # Below this size a thin dense SVD is faster than a Lanczos one.
 _DENSE_LIMIT = 600
+# Of the approximate decomposition: vectors beyond the rank, and iterations.
+_MORE_VECTORS, _SUBSPACE_ITERATIONS = 8, 5
 
 
 def leading_svd(
@@ -91,6 +93,31 @@ def leading_svd_by_products(
     triplets = _lanczos(operator, rank, rng, dtype)
     left, values, right_t = (xp.asarray(part, **like(example)) for part in triplets)
     return left, values, xp.matrix_transpose(right_t)
+
+
+def approximate_svd_by_products(
+    times: Callable[[Array], Array],
+    transpose_times: Callable[[Array], Array],
+    shape: tuple[int, int],
+    rank: int,
+    rng: np.random.Generator,
+    example: Array,
+) -> Triplets:
+    """Like ``leading_svd_by_products``, but a large G is decomposed approximately.
+
+    It takes a few subspace iterations from random vectors, whatever the singular values are; the
+    Lanczos method takes long where they are close to each other.
+    """
+    if not _is_large(shape, rank):
+        return leading_svd_by_products(times, transpose_times, shape, rank, rng, example)
+    xp = namespace(example)
+    V = xp.asarray(rng.standard_normal((shape[1], rank + _MORE_VECTORS)), **like(example))
+    for _ in range(_SUBSPACE_ITERATIONS):
+        U = xp.linalg.qr(times(V))[0]
+        V = xp.linalg.qr(transpose_times(U))[0]
+    left, values, right_t = thin_svd(times(V))
+    right = V @ xp.matrix_transpose(right_t)
+    return left[:, :rank], values[:rank], right[:, :rank]
 
 
 def _is_large(shape: tuple[int, ...], rank: int) -> bool:
