@@ -224,6 +224,7 @@ def test_callback_and_time_limit_stop_the_run() -> None:
     assert limited.status is rr.Status.TIME_LIMIT
 
 
+@pytest.mark.usefixtures("default_signals")
 def test_interruption_keeps_the_factors() -> None:
     problem = planted()
 
