@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from robustrank.completion import (
     Completion,
+    CompletionCertificate,
     MatrixObservations,
     Solution,
     Stopped,
@@ -44,8 +44,7 @@ def split_large(X: Matrix, rank: int | None, rng: np.random.Generator, watch: Wa
             _, certificate = concluded(solution, X.size)
             reason = stop.reason if isinstance(stop, Stopped) else StopReason.INTERRUPTED
             status = reason.status
-    result = _result(X, solution, status, certificate, transposed=transposed)
-    return replace(result, typical_size=typical)
+    return _result(X, solution, typical, status, certificate, transposed=transposed)
 
 
 def _unfinished(shape: tuple[int, ...], watch: Watch) -> Solution:
@@ -57,7 +56,13 @@ def _unfinished(shape: tuple[int, ...], watch: Watch) -> Solution:
 
 
 def _result(
-    X: Matrix, solution: Solution, status: Status, certificate: Any, *, transposed: bool
+    X: Matrix,
+    solution: Solution,
+    typical: float,
+    status: Status,
+    certificate: CompletionCertificate,
+    *,
+    transposed: bool,
 ) -> Completion:
     left, right = np.asarray(solution.left), np.asarray(solution.right)
     rows, columns = (
@@ -75,6 +80,6 @@ def _result(
         status=status,
         certificate=certificate,
         noise=solution.noise,
-        typical_size=math.nan,
+        typical_size=typical,
         observations=MatrixObservations(X, left, right),
     )
