@@ -114,7 +114,7 @@ def test_missing_jax_device_raises() -> None:
 class OutOfMemory(DenseOperator):
     """Raises the error of PyTorch for a GPU without free memory."""
 
-    def tangent(self, U: Any, V: Any) -> StoredTangent:
+    def tangent(self, U: Any, V: Any, *, precise: bool = False) -> StoredTangent:
         import torch
 
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.")

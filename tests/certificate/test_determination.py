@@ -52,6 +52,21 @@ def test_determined_if_the_jacobian_has_full_rank(stored: bool) -> None:
     assert seen == {True, False}
 
 
+def test_direction_that_is_lost_only_by_cancellation_is_found_in_single_precision() -> None:
+    """Symmetric A_i do not see the antisymmetric part; rounding must not make it visible."""
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(5)
+    vectors = rng.standard_normal((2200, 80))
+    operator = as_operator(vectors[:, :, None] * vectors[:, None, :])
+    basis, _ = bases(rng, 80, 80, 3)
+    tangent = operator.tangent(basis, basis)
+    assert tangent.epsilon > 1e-8
+    assert undetermined_part(tangent, np.ones(2200)) is not None
+    seen = as_operator(rng.standard_normal((2200, 80, 80))).tangent(basis, basis)
+    assert seen.epsilon > 1e-8
+    assert undetermined_part(seen, np.ones(2200)) is None
+
+
 def test_measurements_that_are_not_fitted_do_not_count() -> None:
     rng = np.random.default_rng(1)
     operator = as_operator(rng.standard_normal((100, 8, 7)))

@@ -38,7 +38,7 @@ class NotLinear(DenseOperator):
 class WrongTangent(DenseOperator):
     """The tangent map is one part in a thousand too large."""
 
-    def tangent(self, U: Any, V: Any) -> Any:
+    def tangent(self, U: Any, V: Any, *, precise: bool = False) -> Any:
         return ScaledTangent(super().tangent(U, V), 1.001)
 
 
@@ -52,7 +52,7 @@ class WrongGramTangent(StoredTangent):
 class WrongGram(DenseOperator):
     """The Gram product of the tangent map is wrong."""
 
-    def tangent(self, U: Any, V: Any) -> StoredTangent:
+    def tangent(self, U: Any, V: Any, *, precise: bool = False) -> StoredTangent:
         right = super().tangent(U, V)
         return WrongGramTangent(right.rows, U, V)
 

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robustrank.operators import StoredTangent
+from robustrank import recover
+from robustrank.operators import StoredTangent, as_operator
 from robustrank.operators.kernels import kernels_for, tangent_rows
+from robustrank.result import Status
+from robustrank.simulate import Planted, plant
 
 Array = np.ndarray[Any, Any]
 
@@ -23,11 +26,13 @@ def test_compiled_kernels_agree_with_plain_products(
     A = rng.standard_normal(shape).astype(dtype)
     assert kernels_for(A) is not None
     U, V, W = (rng.standard_normal((n, 3)) for n in (n1, n2, n1 + n2))
-    rows, reads = tangent_rows(A, U, V)
+    rows, core, reads = tangent_rows(A, U, V)
     assert reads == 1
     exact = A.astype(float)
     expected = np.concatenate([(exact @ V).swapaxes(1, 2), np.matmul(U.T, exact)], axis=2)
     assert np.allclose(rows, expected, atol=1e-10)
+    assert core is not None
+    assert np.allclose(core, np.einsum("ak,iab,bk->ik", U, exact, V), atol=1e-10)
     repeated = np.tile(rows, (1 + 2**20 // rows.size, 1, 1))  # large enough for the kernels
     assert kernels_for(repeated) is not None
     large = StoredTangent(repeated, U, V)
@@ -41,20 +46,59 @@ def test_compiled_kernels_agree_with_plain_products(
 def test_small_arrays_are_not_compiled_for() -> None:
     A = np.ones((20, 5, 4))
     assert kernels_for(A) is None
-    assert tangent_rows(A, np.ones((5, 1)), np.ones((4, 1)))[1] == 2
+    assert tangent_rows(A, np.ones((5, 1)), np.ones((4, 1))).reads == 2
 
 
-@pytest.mark.parametrize("threads", ["1", "2", "3"])
-def test_result_is_reproducible_for_every_number_of_threads(
-    threads: str, monkeypatch: pytest.MonkeyPatch
+def test_result_has_the_same_bits_for_every_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("numba")
-    monkeypatch.setenv("OMP_NUM_THREADS", threads)
     rng = np.random.default_rng(8)
-    rows = rng.standard_normal((2**16, 2, 9))
+    rows = rng.standard_normal((2**16 + 5, 2, 9))
     tangent = StoredTangent(rows, np.ones((5, 2)), np.ones((4, 2)))
     assert kernels_for(rows) is not None
-    w = rng.uniform(0, 1, len(rows))
-    first, second = tangent.adjoint(w), tangent.adjoint(w)
-    assert np.array_equal(first, second)
-    assert np.allclose(first, np.einsum("i,ikn->nk", w, rows))
+    w, W = rng.uniform(0, 1, len(rows)), rng.standard_normal((9, 2))
+    adjoints, grams = [], []
+    for threads in ("1", "2", "3"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        adjoints.append(tangent.adjoint(w))
+        grams.append(tangent.gram(w, W))
+    for results in (adjoints, grams):
+        assert all(np.array_equal(results[0], other) for other in results[1:])
+    assert np.allclose(adjoints[0], np.einsum("i,ikn->nk", w, rows))
+
+
+@pytest.fixture
+def large() -> Planted:
+    """A problem whose tangent map is large enough for single precision."""
+    pytest.importorskip("numba")
+    return plant(80, 70, 3, 2600, outliers=0.1, rng=3)
+
+
+def orthonormal(planted: Planted) -> tuple[Array, Array]:
+    left, right = (np.linalg.qr(factor)[0] for factor in (planted.left, planted.right))
+    return left, right
+
+
+def test_large_map_is_stored_in_single_precision_and_measures_in_double(large: Planted) -> None:
+    operator, (left, right) = as_operator(large.A), orthonormal(large)
+    tangent, precise = operator.tangent(left, right), operator.tangent(left, right, precise=True)
+    assert isinstance(tangent, StoredTangent)
+    assert isinstance(precise, StoredTangent)
+    assert (tangent.rows.dtype, precise.rows.dtype) == (np.float32, np.float64)
+    assert tangent.epsilon > 1e8 * precise.epsilon
+    values = np.asarray([3.0, 2.0, 1.0])
+    exact = np.einsum("iab,ab->i", large.A, (left * values) @ right.T)
+    assert np.allclose(tangent.measure(values), exact, rtol=0, atol=1e-12)
+    W = np.random.default_rng(1).standard_normal((150, 3))
+    assert np.allclose(tangent.apply(W), precise.apply(W), rtol=0, atol=1e-4)
+    assert not np.allclose(tangent.apply(W), precise.apply(W), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("size", [1e-60, 1e60])
+def test_sizes_beyond_single_precision_are_stored_in_double(large: Planted, size: float) -> None:
+    tangent = as_operator(large.A * size).tangent(*orthonormal(large))
+    assert isinstance(tangent, StoredTangent)
+    assert tangent.rows.dtype == np.float64
+    result = recover(large.A * size, large.y * size, 3)
+    assert result.status is Status.RECOVERED

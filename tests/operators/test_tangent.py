@@ -100,6 +100,11 @@ def jacobian(A: Array, U: Array, V: Array) -> np.ndarray[Any, Any]:
     return rows.mT.reshape(M, -1)
 
 
+def padded(upper: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """[dU; 0] in float64."""
+    return np.concatenate([upper.astype(float), np.zeros((N2, R))])
+
+
 @pytest.mark.parametrize("kind", MAPS)
 def test_tangent_map_agrees_with_its_definition(xp: Any, dtype: str, kind: str) -> None:
     host = arrays(dtype)
@@ -117,6 +122,8 @@ def test_tangent_map_agrees_with_its_definition(xp: Any, dtype: str, kind: str) 
     S += S.T
     with full_precision(A):
         tangent = MAPS[kind](A, U, V)
+        values = xp.asarray(host["W"][0])
+        check(tangent.measure(values), J @ padded(host["U"] * host["W"][0]).T.ravel())
         check(tangent.apply(W), along)
         check(as_vector(tangent.adjoint(w)), J.T @ host["w"])
         check(as_vector(tangent.gram(w, W)), J.T @ (host["w"] * along))
@@ -134,6 +141,7 @@ def test_tangent_map_agrees_with_its_definition(xp: Any, dtype: str, kind: str) 
         shares = squares / squares.sum(axis=1, keepdims=True)
         assert like(energies) == like(A)
         assert np.allclose(found / found.sum(axis=1, keepdims=True), shares, atol=rtol)
+    assert tangent.epsilon == np.finfo(dtype).eps
     assert np.array_equal(to_numpy(tangent.admissible(W)), host["W"])
     assert np.array_equal(to_numpy(tangent.U), host["U"])
     assert np.array_equal(to_numpy(tangent.V), host["V"])
@@ -145,6 +153,8 @@ def test_tangent_map_implements_the_protocol(kind: str) -> None:
     assert members == {
         "U",
         "V",
+        "epsilon",
+        "measure",
         "apply",
         "adjoint",
         "gram",

@@ -45,7 +45,7 @@ from robustrank.backend.gpu import (
     run_concurrently,
 )
 from robustrank.backend.libraries import LIBRARIES, load_library, standard_normal
-from robustrank.backend.loops import compiled, in_blocks, is_worth_compiling
+from robustrank.backend.loops import WORTH_COMPILING, compiled, in_blocks, is_worth_compiling
 from robustrank.backend.primitives import (
     inverse_permutation,
     inverse_positive_definite,
@@ -58,6 +58,7 @@ from robustrank.backend.primitives import (
 
 __all__ = [
     "LIBRARIES",
+    "WORTH_COMPILING",
     "Array",
     "DeviceMemoryError",
     "Gpu",

@@ -6,19 +6,33 @@ the process after a fork or when a second thread uses it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 # For smaller arrays, compiling or even importing numba costs more than it saves.
-_WORTH_COMPILING = 2**20
+WORTH_COMPILING = 2**20
+
+_asked_threads: ContextVar[int | None] = ContextVar("_asked_threads", default=None)
 
 
-def is_worth_compiling(array: Any, size: int = _WORTH_COMPILING) -> bool:
+@contextlib.contextmanager
+def using_threads(count: int) -> Iterator[None]:
+    """Use this many threads for the loops that this thread starts inside the ``with`` block."""
+    token = _asked_threads.set(count)
+    try:
+        yield
+    finally:
+        _asked_threads.reset(token)
+
+
+def is_worth_compiling(array: Any, size: int = WORTH_COMPILING) -> bool:
     """Whether an array is a NumPy array of at least this size, and numba is installed."""
     return isinstance(array, np.ndarray) and array.size >= size and _numba() is not None
 
@@ -53,7 +67,9 @@ def _numba() -> Any:
 
 
 def _thread_count() -> int:
-    """OMP_NUM_THREADS, or the number of cores that this process may use."""
+    """As in ``using_threads``, else OMP_NUM_THREADS, else the cores that this process may use."""
+    if (count := _asked_threads.get()) is not None:
+        return count
     asked = os.environ.get("OMP_NUM_THREADS", "")
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return int(asked) if asked.isdigit() and int(asked) > 0 else usable or 1

@@ -25,6 +25,7 @@ _TRACE_PROBES, _TRACE_ACCURACY = 2, 1e-2
 # Chance fits one random target in ten thousand this closely (one in a hundred in float32), and
 # never the same measurement in every probe.
 _CLOSE, _ROUNDINGS, _PROBES = 1e-4, 1e5, 5
+_ROUNDED = 100
 
 
 def undetermined_part(tangent: TangentMap, fitted: Array) -> Array | None:
@@ -43,6 +44,8 @@ def undetermined_part(tangent: TangentMap, fitted: Array) -> Array | None:
     # The component along a single undetermined direction is about 1/√d, and smaller than a
     # thousandth of that only by chance.
     close = 1e-3 / math.sqrt(freedom) + 100 * epsilon(left)
+    # Rounding errors of the map make a direction that no measurement depends on a weak one.
+    weak = max(epsilon(left), _ROUNDED * tangent.epsilon**2)
 
     def normal(W: Array) -> Array:
         return tangent.gram(fitted, W)
@@ -59,7 +62,7 @@ def undetermined_part(tangent: TangentMap, fitted: Array) -> Array | None:
     right = normal(sought)
     iterates = conjugate_gradient_iterates(normal, right)
     found, energy = next(iterates)
-    negligible = float(energy) * epsilon(left) ** 2  # the rest is not determined
+    negligible = float(energy) * weak**2  # the rest is not determined
     for _ in range(_STEPS_PER_DEGREE * freedom):
         if not float(energy) > negligible:
             break

@@ -22,6 +22,13 @@ class TangentMap(Protocol):
     def V(self) -> Array:
         """The right factor."""
 
+    @property
+    def epsilon(self) -> float:
+        """The relative size of the rounding errors of the map."""
+
+    def measure(self, values: Array) -> Array:
+        """The measurements of U diag(values) Vᵀ, in full precision even if the map is not."""
+
     def apply(self, W: Array) -> Array:
         """The change of the measurements along W."""
 

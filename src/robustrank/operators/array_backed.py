@@ -12,6 +12,10 @@ from robustrank.linalg import Factors, Triplets, leading_svd
 from robustrank.operators.base import Operator
 
 
+# Within these limits, all that matters of a row is far from the limits of single precision.
+_SMALLEST_NORM, _LARGEST_NORM = 1e-25, 1e25
+
+
 class ArrayBackedOperator(Operator):
     """Sensing matrices stored entry by entry, so that A*(w) is an n1 × n2 array."""
 
@@ -41,3 +45,11 @@ class ArrayBackedOperator(Operator):
     @cached_property
     def _norms(self) -> Array:
         return self._row_norms()
+
+    @cached_property
+    def _suits_single_precision(self) -> bool:
+        """Whether the rows of a tangent map of NumPy arrays can be stored in single precision."""
+        norms = self.row_norms()
+        xp = namespace(norms)
+        moderate = (norms > _SMALLEST_NORM) & (norms < _LARGEST_NORM)
+        return bool(xp.all(moderate | (norms == 0)))

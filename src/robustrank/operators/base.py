@@ -73,8 +73,11 @@ class Operator(ABC):
         """``values`` as an array of the sensing data's library, on its device."""
         return np.asarray(values)
 
-    def tangent(self, U: Array, V: Array) -> TangentMap:
-        """The measurements linearized at the factors (U, V). Default: by products, not stored."""
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentMap:
+        """The measurements linearized at the factors (U, V). Default: by products, not stored.
+
+        A family that stores the map may do so in single precision unless it is to be ``precise``.
+        """
         return UnstoredTangent(self, U, V)
 
     def leading_svd(

@@ -41,10 +41,11 @@ class DenseOperator(ArrayBackedOperator):
         # In this order: the transposed product is slower.
         return self._xp.reshape(self._stored(w) @ self.flat, self._matrix_shape)
 
-    def tangent(self, U: Array, V: Array) -> StoredTangent:
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> StoredTangent:
         sensing = self._xp.reshape(self.flat, (self.measurements, *self._matrix_shape))
-        rows, reads = tangent_rows(sensing, U, V)
-        return StoredTangent(rows, U, V, reads)
+        precise = precise or not self._suits_single_precision
+        rows, core, reads = tangent_rows(sensing, U, V, precise=precise)
+        return StoredTangent(rows, U, V, reads, core)
 
     def _row_norms(self) -> Array:
         return row_norms(self.flat)

@@ -11,44 +11,67 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustrank.backend import Array, compiled, in_blocks, is_worth_compiling, namespace
+from robustrank.backend import (
+    WORTH_COMPILING,
+    Array,
+    compiled,
+    in_blocks,
+    is_worth_compiling,
+    namespace,
+)
 
 Matrix = np.ndarray[Any, Any]
+
+# The number of partial sums of a sum over rows, and so the largest number of threads for it.
+_PARTS = 16
+
+
+class TangentRows(NamedTuple):
+    """The rows of a tangent map, (m, r, n1 + n2), and how they were computed."""
+
+    rows: Array
+    core: Array | None  # u_kᵀ A_i v_k, (m, r), if it is more precise than the rows
+    reads: int  # of the sensing data
 
 
 @dataclass(frozen=True)
 class Kernels:
     """Loops over a block of rows, compiled on the first call and cached on disk."""
 
-    fill: Callable[[Matrix, Matrix, Matrix, Matrix], None]
-    dot: Callable[[Matrix, Matrix, Matrix], None]
-    gather: Callable[[Matrix, Matrix, Matrix], None]
-    normal: Callable[[Matrix, Matrix, Matrix, Matrix], None]
+    fill: Callable[..., None]
+    dot: Callable[..., None]
+    gather: Callable[..., None]
+    normal: Callable[..., None]
 
-    def tangent_rows(self, A: Matrix, U: Matrix, V: Matrix) -> Matrix:
-        """(A_i V)ᵀ beside (A_iᵀ U)ᵀ as (m, r, n1 + n2), in one read of A."""
-        rows = np.empty((len(A), U.shape[1], A.shape[1] + A.shape[2]), U.dtype)
+    def tangent_rows(self, A: Matrix, U: Matrix, V: Matrix, dtype: Any) -> TangentRows:
+        """(A_i V)ᵀ beside (A_iᵀ U)ᵀ, stored in a dtype, in one read of A."""
+        rows = np.empty((len(A), U.shape[1], A.shape[1] + A.shape[2]), dtype)
+        core = np.empty((len(A), U.shape[1]), U.dtype)
+        self.fill_rows(A, U, V, rows, core)
+        return TangentRows(rows, core, 1)
+
+    def fill_rows(self, A: Matrix, U: Matrix, V: Matrix, rows: Matrix, core: Matrix) -> None:
+        """The same, into given arrays."""
         Ut, Vt = np.ascontiguousarray(U.T), np.ascontiguousarray(V.T)
-        in_blocks(len(A), lambda block: self.fill(A[block], Ut, Vt, rows[block]))
-        return rows
+        in_blocks(len(A), lambda block: self.fill(A[block], Ut, Vt, rows[block], core[block]))
 
     def matvec(self, J: Matrix, x: Matrix) -> Matrix:
         """J x."""
-        result = np.empty(len(J), J.dtype)
+        result = np.empty(len(J), x.dtype)
         in_blocks(len(J), lambda block: self.dot(J[block], x, result[block]))
         return result
 
     def vecmat(self, J: Matrix, w: Matrix) -> Matrix:
         """wᵀ J."""
-        return _summed(J, lambda block, part: self.gather(J[block], w[block], part))
+        return _summed(J, w.dtype, lambda rows, *sums: self.gather(J[rows], w[rows], *sums))
 
     def gram(self, J: Matrix, w: Matrix, x: Matrix) -> Matrix:
         """Jᵀ diag(w) J x, in one read of J."""
-        return _summed(J, lambda block, part: self.normal(J[block], w[block], x, part))
+        return _summed(J, x.dtype, lambda rows, *sums: self.normal(J[rows], w[rows], x, *sums))
 
 
 def kernels_for(array: Any) -> Kernels | None:
@@ -56,90 +79,50 @@ def kernels_for(array: Any) -> Kernels | None:
     return _compile() if is_worth_compiling(array) else None
 
 
-def tangent_rows(A: Array, U: Array, V: Array) -> tuple[Array, int]:
-    """(A_i V)ᵀ beside (A_iᵀ U)ᵀ as (m, r, n1 + n2), and the number of reads of A."""
+def tangent_rows(A: Array, U: Array, V: Array, *, precise: bool = False) -> TangentRows:
+    """(A_i V)ᵀ beside (A_iᵀ U)ᵀ as (m, r, n1 + n2).
+
+    Many of them are stored in single precision by compiled loops unless they are to be ``precise``:
+    products take half the time, and errors of a step that uses them are corrected by the next one.
+    """
     kernels = kernels_for(A)
     if kernels is not None:
-        return kernels.tangent_rows(A, U, V), 1
+        return kernels.tangent_rows(A, U, V, stored_dtype(A.shape, U, precise=precise))
     xp = namespace(A)
     stored_U, stored_V = (xp.astype(factor, A.dtype, copy=False) for factor in (U, V))
     AV = xp.matrix_transpose(xp.matmul(A, stored_V))
     AtU = xp.matmul(xp.matrix_transpose(stored_U), A)
-    return xp.astype(xp.concat([AV, AtU], axis=2), U.dtype, copy=False), 2
+    rows = xp.astype(xp.concat([AV, AtU], axis=2), U.dtype, copy=False)
+    return TangentRows(rows, None, 2)
 
 
-def _summed(J: Matrix, work: Callable[[slice, Matrix], None]) -> Matrix:
-    """The sum of the vectors that the work on each block of rows fills."""
-    parts: dict[int, Matrix] = {}
+def stored_dtype(shape: tuple[int, ...], U: Matrix, *, precise: bool) -> Any:
+    """The dtype in which to store the rows of the tangent map of A with this shape, at U."""
+    m, n1, n2 = shape
+    if precise or m * U.shape[1] * (n1 + n2) < WORTH_COMPILING:
+        return U.dtype
+    return np.dtype(np.float32)
 
-    def on_block(block: slice) -> None:
-        part = np.zeros(J.shape[1], J.dtype)
-        work(block, part)
-        parts[block.start] = part
 
-    in_blocks(len(J), on_block)
-    # In a fixed order, so that the same input always gives the same bits.
-    return functools.reduce(np.add, (parts[start] for start in sorted(parts)))
+def _summed(J: Matrix, dtype: Any, work: Callable[[slice, int, Matrix], None]) -> Matrix:
+    """The sum of the parts that the work on chunks of rows fills.
+
+    The chunks do not depend on the number of threads, so the same input always gives the same bits.
+    """
+    chunk = -(-len(J) // _PARTS)
+    parts = np.zeros((-(-len(J) // chunk), J.shape[1]), dtype)
+    in_blocks(
+        len(parts),
+        lambda chunks: work(slice(chunks.start * chunk, chunks.stop * chunk), chunk, parts[chunks]),
+    )
+    total: Matrix = parts.sum(axis=0)
+    return total
 
 
 @functools.cache
 def _compile() -> Kernels:
-    return Kernels(*(compiled(loop) for loop in (_fill, _dot, _gather, _normal)))
+    from robustrank.operators import dense_loops as loops
 
-
-def _fill(A: Any, Ut: Any, Vt: Any, rows: Any) -> None:
-    m, n1, n2 = A.shape
-    r = Ut.shape[0]
-    whole = n1 - n1 % 4
-    for i in range(m):
-        rows[i, :, n1:] = 0.0
-        # Four rows of A_i stay in the innermost cache for all r columns.
-        for a in range(0, whole, 4):
-            for k in range(r):
-                v, back = Vt[k], rows[i, k, n1:]
-                s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-                u0, u1, u2, u3 = Ut[k, a], Ut[k, a + 1], Ut[k, a + 2], Ut[k, a + 3]
-                for b in range(n2):
-                    x0, x1, x2, x3 = A[i, a, b], A[i, a + 1, b], A[i, a + 2, b], A[i, a + 3, b]
-                    s0 += x0 * v[b]
-                    s1 += x1 * v[b]
-                    s2 += x2 * v[b]
-                    s3 += x3 * v[b]
-                    back[b] += x0 * u0 + x1 * u1 + x2 * u2 + x3 * u3
-                rows[i, k, a] = s0
-                rows[i, k, a + 1] = s1
-                rows[i, k, a + 2] = s2
-                rows[i, k, a + 3] = s3
-        for a in range(whole, n1):
-            for k in range(r):
-                s0 = 0.0
-                for b in range(n2):
-                    s0 += A[i, a, b] * Vt[k, b]
-                    rows[i, k, n1 + b] += A[i, a, b] * Ut[k, a]
-                rows[i, k, a] = s0
-
-
-def _dot(J: Any, x: Any, result: Any) -> None:
-    for i in range(J.shape[0]):
-        total = 0.0
-        for j in range(J.shape[1]):
-            total += J[i, j] * x[j]
-        result[i] = total
-
-
-def _gather(J: Any, w: Any, part: Any) -> None:
-    for i in range(J.shape[0]):
-        row = J[i]
-        for j in range(J.shape[1]):
-            part[j] += w[i] * row[j]
-
-
-def _normal(J: Any, w: Any, x: Any, part: Any) -> None:
-    for i in range(J.shape[0]):
-        row = J[i]  # read once, used twice
-        total = 0.0
-        for j in range(J.shape[1]):
-            total += row[j] * x[j]
-        total *= w[i]
-        for j in range(J.shape[1]):
-            part[j] += total * row[j]
+    return Kernels(
+        *(compiled(loop) for loop in (loops.fill, loops.dot, loops.gather, loops.normal))
+    )

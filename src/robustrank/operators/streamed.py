@@ -9,7 +9,7 @@ import numpy as np
 from robustrank.backend import Array
 from robustrank.operators.array_backed import ArrayBackedOperator
 from robustrank.operators.blocks import BLOCK_BYTES, BlockReader
-from robustrank.operators.kernels import tangent_rows
+from robustrank.operators.kernels import stored_dtype, tangent_rows
 from robustrank.operators.row_norms import row_norms
 from robustrank.operators.tangent import StoredTangent
 
@@ -59,14 +59,19 @@ class StreamedOperator(ArrayBackedOperator):
         G = read.matvec(stored) if self._by_columns else read.vecmat(stored)
         return G.reshape(self._matrix_shape)
 
-    def tangent(self, U: Array, V: Array) -> StoredTangent:
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> StoredTangent:
         if self._by_columns:
             return StoredTangent(self._tangent_rows_by_columns(U, V), U, V)
         n1, n2 = self._matrix_shape
-        rows = np.empty((self.measurements, U.shape[1], n1 + n2), U.dtype)
+        m, r = self.measurements, U.shape[1]
+        precise = precise or not self._suits_single_precision
+        rows = np.empty((m, r, n1 + n2), stored_dtype((m, n1, n2), U, precise=precise))
+        core = np.empty((m, r), U.dtype)
         for block_rows, block in self._reader.blocks():
-            rows[block_rows], _ = tangent_rows(block.reshape(-1, n1, n2), U, V)
-        return StoredTangent(rows, U, V)
+            part = tangent_rows(block.reshape(-1, n1, n2), U, V, precise=True).rows
+            rows[block_rows] = part
+            core[block_rows] = np.einsum("mka,ak->mk", part[:, :, :n1], U)
+        return StoredTangent(rows, U, V, core=core)
 
     def _row_norms(self) -> Array:
         if self._by_columns:

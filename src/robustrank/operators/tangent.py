@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from robustrank.backend import Array, like, namespace
-from robustrank.linalg import as_vector, from_vector, matvec, vecmat
+from robustrank.backend import Array, epsilon, like, namespace
+from robustrank.linalg import as_vector, from_vector, matvec, scale_columns, vecmat
 from robustrank.operators.kernels import Kernels, kernels_for
 
 _BLOCK_ROWS = 512
@@ -28,13 +28,28 @@ class StoredTangent:
     """A tangent map stored row by row; see ``linalg.TangentMap``.
 
     ``rows`` is (m, r, n1 + n2): row i holds (A_i V)ᵀ beside (A_iᵀ U)ᵀ. It is far smaller than the
-    sensing data, so a linear solver can apply it many times for one pass over the sensing data.
+    sensing data, so a linear solver can apply it many times for one pass over the sensing data. It
+    may be stored in a lower precision than that of the factors.
     """
 
     rows: Array
     U: Array
     V: Array
     reads: int = 1  # passes over the sensing data that it took to compute the rows
+    core: Array | None = None  # u_kᵀ A_i v_k, (m, r), if it is more precise than the rows
+
+    @property
+    def epsilon(self) -> float:
+        """The machine epsilon of the rows or of the factors, whichever is larger."""
+        return max(epsilon(self.rows), epsilon(self.U))
+
+    def measure(self, values: Array) -> Array:
+        """The measurements of U diag(values) Vᵀ."""
+        if self.core is not None:
+            return matvec(self.core, values)
+        xp = namespace(self.U)
+        scaled = scale_columns(self.U, values)
+        return self.apply(xp.concat([scaled, xp.zeros_like(self.V)], axis=-2))
 
     def apply(self, W: Array) -> Array:
         """The change of the measurements along W, of shape (m,)."""
@@ -61,7 +76,7 @@ class StoredTangent:
         xp = namespace(self.rows)
         flat = self._flat()
         *leading, _, size = flat.shape
-        total = xp.zeros((*leading, size, size), **like(flat))
+        total = xp.zeros((*leading, size, size), **like(weights))
         for block in self._blocks():
             # A product of a matrix with its own transpose takes half the time.
             rows = xp.sqrt(weights[..., block, None]) * flat[..., block, :]
@@ -82,9 +97,8 @@ class StoredTangent:
     def energies(self) -> Array:
         """‖row a of A_i V‖² and ‖row b of A_iᵀ U‖² side by side, (m, n1 + n2)."""
         xp = namespace(self.rows)
-        largest = xp.max(xp.abs(self.rows), axis=(-2, -1), keepdims=True)
-        unit = xp.where(largest > 0, largest, xp.ones_like(largest))  # so that no square overflows
-        return xp.sum((self.rows / unit) ** 2, axis=-2)
+        blocks = [self.rows[..., block, :, :] for block in self._blocks()]  # to save memory
+        return xp.concat([_energies(rows) for rows in blocks], axis=-2)
 
     def _kernels(self) -> Kernels | None:
         return kernels_for(self.rows) if self.rows.ndim == 3 else None
@@ -99,6 +113,13 @@ class StoredTangent:
         return namespace(self.rows).reshape(self.rows, (*leading, r * n))
 
 
+def _energies(rows: Array) -> Array:
+    xp = namespace(rows)
+    largest = xp.max(xp.abs(rows), axis=(-2, -1), keepdims=True)
+    unit = xp.where(largest > 0, largest, xp.ones_like(largest))  # so that no square overflows
+    return xp.sum((rows / unit) ** 2, axis=-2)
+
+
 @dataclass(frozen=True, eq=False)
 class UnstoredTangent:
     """A tangent map by products: each ``apply`` or ``adjoint`` is a pass over the sensing data."""
@@ -106,6 +127,15 @@ class UnstoredTangent:
     operator: Products
     U: Array
     V: Array
+
+    @property
+    def epsilon(self) -> float:
+        """The machine epsilon of the factors."""
+        return epsilon(self.U)
+
+    def measure(self, values: Array) -> Array:
+        """The measurements of U diag(values) Vᵀ: one pass."""
+        return self.operator.measure(scale_columns(self.U, values), self.V)
 
     def apply(self, W: Array) -> Array:
         """The change of the measurements along W: dU Vᵀ + U dVᵀ equals [dU U] [V dV]ᵀ."""

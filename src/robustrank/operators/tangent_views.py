@@ -25,6 +25,15 @@ class TangentView:
         """The right factor of the inner map."""
         return self.inner.V
 
+    @property
+    def epsilon(self) -> float:
+        """The relative size of the rounding errors of the inner map."""
+        return self.inner.epsilon
+
+    def measure(self, values: Array) -> Array:
+        """The measurements of U diag(values) Vᵀ."""
+        return self.inner.measure(values)
+
     def apply(self, W: Array) -> Array:
         """The change of the measurements along W."""
         return self.inner.apply(W)
@@ -60,6 +69,9 @@ class ScaledTangent(TangentView):
 
     factor: float
 
+    def measure(self, values: Array) -> Array:
+        return self.factor * self.inner.measure(values)
+
     def apply(self, W: Array) -> Array:
         return self.factor * self.inner.apply(W)
 
@@ -85,6 +97,9 @@ class RowScaledTangent(TangentView):
 
     factors: Array
 
+    def measure(self, values: Array) -> Array:
+        return self.factors * self.inner.measure(values)
+
     def apply(self, W: Array) -> Array:
         return self.factors * self.inner.apply(W)
 
@@ -108,6 +123,9 @@ class SubsetTangent(TangentView):
 
     rows: Array  # (k,) their numbers
     measurements: int  # of the inner map
+
+    def measure(self, values: Array) -> Array:
+        return namespace(values).take(self.inner.measure(values), self.rows)
 
     def apply(self, W: Array) -> Array:
         return namespace(W).take(self.inner.apply(W), self.rows)
@@ -135,6 +153,10 @@ class WatchedTangent(TangentView):
     """Another tangent map; ``before`` is called before each product and may raise."""
 
     before: Callable[[], None]
+
+    def measure(self, values: Array) -> Array:
+        self.before()
+        return self.inner.measure(values)
 
     def apply(self, W: Array) -> Array:
         self.before()

@@ -58,12 +58,10 @@ def observe(problem: Problem, U: Array, V: Array, weight_function: WeightFunctio
     return State(U=U, V=V, residual=residual, median=median, weights=weights)
 
 
-def linearize(problem: Problem, point: Point) -> tuple[TangentMap, Array]:
+def linearize(problem: Problem, point: Point, *, precise: bool = False) -> tuple[TangentMap, Array]:
     """The tangent map at a point, and its residuals: one pass over the sensing data."""
-    xp = namespace(point.left)
-    tangent = problem.operator.tangent(point.left, point.right)
-    along = xp.concat([point.scaled_left, xp.zeros_like(point.right)], axis=-2)
-    return tangent, problem.y - tangent.apply(along)
+    tangent = problem.operator.tangent(point.left, point.right, precise=precise)
+    return tangent, problem.y - tangent.measure(point.values)
 
 
 def has_few_unknowns(problem: Problem) -> bool:

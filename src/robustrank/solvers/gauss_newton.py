@@ -45,6 +45,10 @@ class Phase:
 # value; but steps below some roundings of the largest one cannot be asked for.
 _SMALLEST_VALUES, _ROUNDINGS = 3e4, 1e9
 _SMALL_MISFIT = 1e-3
+_TINY_CHANGE = 1e-6
+# With a tangent map in single precision, most problems converge in so many steps.
+_QUICK_STEPS = 2
+_SOLVE_ROUNDINGS = 64
 _SMALL_CHANGE = 1e-3
 _SMALL_STEP = 0.1  # of the error that noise causes
 _LARGE_NOISE = 0.2  # a larger misfit is not taken for noise
@@ -154,7 +158,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
             state.weights,
             state.residual,
             damping=damping * xp.sum(state.weights, axis=-1),
-            tolerance=xp.clip(0.1 * misfit, min=max(1e-12, least), max=0.01),
+            tolerance=self._accuracy(misfit, epsilon(state.residual)),
         )
         iteration = state.iteration + 1
         columns = state.point.values.shape[-1]
@@ -172,7 +176,15 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
             phase=phase,
             since=xp.where(phase == state.phase, state.since, iteration),
             fitted_with=state.weights,
+            nearby=state.tangent if _is_tiny(change) else None,
         )
+
+    @staticmethod
+    def _accuracy(misfit: Array, rounding: float) -> Array:
+        """The relative accuracy of the linear solve: quadratic convergence, down to rounding."""
+        xp = namespace(misfit)
+        enough = _SOLVE_ROUNDINGS * rounding / xp.where(misfit > 0, misfit, xp.ones_like(misfit))
+        return xp.clip(xp.maximum(0.3 * misfit, enough), min=1e-12, max=0.03)
 
     def _initial_point(self, problem: Problem, rng: np.random.Generator, columns: int) -> Point:
         weight_function = TruncatedWeights(self.alpha_y)
@@ -228,10 +240,19 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         phase: Array,
         since: Array,
         fitted_with: Array,
+        nearby: TangentMap | None = None,
     ) -> GaussNewtonState:
-        """The state at a point: one pass over the sensing data gives residuals and tangent map."""
+        """The state at a point: one pass over the sensing data gives residuals and tangent map.
+
+        If the tangent map at a very near point is given, it is used again.
+        """
         xp = namespace(point.left)
-        tangent, residual = linearize(problem, point)
+        if nearby is not None:
+            tangent = nearby
+            residual = problem.y - problem.operator.measure(point.scaled_left, point.right)
+        else:
+            slow = is_numpy(phase) and bool(xp.all(_converges_slowly(phase, iteration, since)))
+            tangent, residual = linearize(problem, point, precise=slow)
         magnitudes = xp.abs(residual)
         median = lower_median(magnitudes)
         width = self.weighting.limited(width, median)
@@ -277,6 +298,16 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         frozen = late & (change < error * xp.clip(near_cutoff, min=1.0))
         weights = self.weight_function.weights(left_out, typical)
         return xp.where(frozen[..., None], fitted_with, weights), typical
+
+
+def _is_tiny(change: Array) -> bool:
+    """Whether a step is so short that the tangent map hardly changes; not tested in a batch."""
+    return change.ndim == 0 and bool(change < _TINY_CHANGE)
+
+
+def _converges_slowly(phase: Array, iteration: int, since: Array) -> Array:
+    """Whether a tangent map in single precision may be what delays convergence."""
+    return (phase == Phase.CONVERGING) & (iteration > since + _QUICK_STEPS)
 
 
 def _reference_size(values: Array) -> Array:

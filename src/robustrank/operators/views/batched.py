@@ -63,11 +63,17 @@ class BatchedOperator(ArrayBackedOperator):
             [member.adjoint(w[k, ...]) for k, member in enumerate(self._members)], axis=0
         )
 
-    def tangent(self, U: Array, V: Array) -> StoredTangent:
-        tangents = [member.tangent(U[k, ...], V[k, ...]) for k, member in enumerate(self._members)]
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> StoredTangent:
+        tangents = [
+            member.tangent(U[k, ...], V[k, ...], precise=precise)
+            for k, member in enumerate(self._members)
+        ]
         rows = self._xp.stack([tangent.rows for tangent in tangents], axis=0)
         factors = self._factors[:, None] * self._row_factors
-        return StoredTangent(rows * factors[..., None, None], U, V, tangents[0].reads)
+        core = None
+        if tangents[0].core is not None:
+            core = self._xp.stack([one.core for one in tangents], axis=0) * factors[..., None]
+        return StoredTangent(rows * factors[..., None, None], U, V, tangents[0].reads, core)
 
     def _row_norms(self) -> Array:
         norms = [member.row_norms() for member in self._members]

@@ -67,7 +67,7 @@ class CenteredOperator(DelegatingOperator):
         squares = norms**2 - 2 * self.inner.measure(self.left, self.right) + self._square[..., None]
         return xp.sqrt(xp.clip(squares, min=0.0))
 
-    def tangent(self, U: Array, V: Array) -> UnstoredTangent:
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> UnstoredTangent:
         return UnstoredTangent(self, U, V)
 
 

@@ -61,8 +61,8 @@ class CountedOperator(DelegatingOperator):
         self.counter.add(1)
         return self.inner.leading_svd(w, rank, rng, plus)
 
-    def tangent(self, U: Array, V: Array) -> TangentMap:
-        tangent = self.inner.tangent(U, V)
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentMap:
+        tangent = self.inner.tangent(U, V, precise=precise)
         computed = tangent
         while isinstance(computed, TangentView):
             computed = computed.inner

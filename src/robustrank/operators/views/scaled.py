@@ -36,8 +36,8 @@ class ScaledOperator(DelegatingOperator):
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         return abs(self.factor) * self.inner.row_norms(probes, rng)
 
-    def tangent(self, U: Array, V: Array) -> ScaledTangent:
-        return ScaledTangent(self.inner.tangent(U, V), self.factor)
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> ScaledTangent:
+        return ScaledTangent(self.inner.tangent(U, V, precise=precise), self.factor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,5 +60,5 @@ class RowScaledOperator(DelegatingOperator):
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         return self.factors * self.inner.row_norms(probes, rng)
 
-    def tangent(self, U: Array, V: Array) -> RowScaledTangent:
-        return RowScaledTangent(self.inner.tangent(U, V), self.factors)
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> RowScaledTangent:
+        return RowScaledTangent(self.inner.tangent(U, V, precise=precise), self.factors)

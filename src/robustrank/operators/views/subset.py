@@ -37,8 +37,10 @@ class SubsetOperator(DelegatingOperator):
         norms = self.inner.row_norms(probes, rng)
         return namespace(norms).take(norms, self.rows)
 
-    def tangent(self, U: Array, V: Array) -> TangentMap:
-        return SubsetTangent(self.inner.tangent(U, V), self.rows, self.inner.measurements)
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentMap:
+        return SubsetTangent(
+            self.inner.tangent(U, V, precise=precise), self.rows, self.inner.measurements
+        )
 
     def _scattered(self, w: Array) -> Array:
         return scattered(w, self.rows, self.inner.measurements)

@@ -40,11 +40,11 @@ class SymmetricOperator(DelegatingOperator):
         G = xp.astype(self.inner.adjoint(w), w.dtype, copy=False)
         return leading_svd((G + xp.matrix_transpose(G)) / 2, rank, rng, plus)
 
-    def tangent(self, U: Array, V: Array) -> SymmetricTangent:
-        return SymmetricTangent(self._tangent(U, V))
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> SymmetricTangent:
+        return SymmetricTangent(self._tangent(U, V, precise))
 
-    def _tangent(self, U: Array, V: Array) -> TangentMap:
-        doubled = self.inner.tangent(_beside(U, V), _beside(V, U))
+    def _tangent(self, U: Array, V: Array, precise: bool) -> TangentMap:
+        doubled = self.inner.tangent(_beside(U, V), _beside(V, U), precise=precise)
         if not isinstance(doubled, StoredTangent):
             return UnstoredTangent(self, U, V)
         # Row i holds (A_i V, A_i U) and (A_iᵀ U, A_iᵀ V), one column after the other.
@@ -53,7 +53,10 @@ class SymmetricOperator(DelegatingOperator):
         AV, AU = rows[:, :r, :n], rows[:, r:, :n]
         AtU, AtV = rows[:, :r, n:], rows[:, r:, n:]
         symmetrized = xp.concat([AV + AtV, AtU + AU], axis=-1) / 2
-        return StoredTangent(symmetrized, U, V, doubled.reads)
+        core = doubled.core
+        if core is not None:
+            core = (core[:, :r] + core[:, r:]) / 2
+        return StoredTangent(symmetrized, U, V, doubled.reads, core)
 
 
 def _beside(one: Array, other: Array) -> Array:

@@ -35,5 +35,5 @@ class TransposedOperator(DelegatingOperator):
         right, values, left = self.inner.leading_svd(w, rank, rng, swapped)
         return left, values, right
 
-    def tangent(self, U: Array, V: Array) -> TransposedTangent:
-        return TransposedTangent(self.inner.tangent(V, U))
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TransposedTangent:
+        return TransposedTangent(self.inner.tangent(V, U, precise=precise))
