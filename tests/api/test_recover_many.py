@@ -61,7 +61,7 @@ def test_every_result_equals_that_of_recover(xp: Any, mixed: list[Planted]) -> N
         assert len(result.attempts) == len(single.attempts)
         assert result.attempts[0].iterations == single.attempts[0].iterations
         if len(result.attempts) == 1:  # the second stage of the second solver starts for all
-            assert result.passes == single.passes
+            assert result.passes >= single.passes  # alone, a tangent map may be used twice
             assert len(result.history.checks) == len(single.history.checks)
         if result.status is rr.Status.RECOVERED:
             assert np.allclose(to_numpy(result.matrix), to_numpy(single.matrix), atol=1e-9)

@@ -6,15 +6,20 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from robustrank.backend import (
     check_count,
     check_not_negative,
     is_array,
+    memory_bytes,
     move,
     move_to_device_of,
     shown,
+    to_numpy,
 )
-from robustrank.operators import Operator, as_operator
+from robustrank.linalg import Factors
+from robustrank.operators import Engine, Operator, as_operator
 from robustrank.problem import Problem
 from robustrank.result import Recovery
 from robustrank.solvers import (
@@ -35,6 +40,14 @@ SOLVERS: dict[str, Callable[[], Solver[Any] | Portfolio]] = {
 }
 
 
+class SensingDataLost(RuntimeError):  # noqa: N818
+    """The sensing data can no longer be read. The result so far is in ``recovery``."""
+
+    def __init__(self, message: str, recovery: Recovery) -> None:
+        super().__init__(message)
+        self.recovery = recovery
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during ``recover``. The result so far is in ``recovery``."""
 
@@ -53,12 +66,17 @@ def checked_problem(
     shape: tuple[int, int] | None,
     device: str | None,
     symmetric: bool = False,
+    *,
+    memory_limit: Any = None,
+    engine: Engine | None = None,
 ) -> Problem:
     """The validated problem, on ``device`` if it is given."""
+    limit = None if memory_limit is None else memory_bytes(memory_limit)
     if device is not None and not isinstance(A, Operator):
         A = move(A, device)
         y = move_to_device_of(y, A) if is_array(y) else y
-    problem = Problem(as_operator(A, shape), y, rank, symmetric=symmetric)
+    operator = as_operator(A, shape, memory_limit=limit, engine=engine)
+    problem = Problem(operator, y, rank, symmetric=symmetric)
     if not isinstance(A, Operator):
         problem.counter.add(1)  # the check for NaN and infinity
     return problem
@@ -85,3 +103,19 @@ def solver_from(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfoli
     raise ValueError(
         f"solver={shown(solver)} is not known; expected one of {known}, or a solver object"
     )
+
+
+def checked_start(start: Recovery | tuple[Any, Any], problem: Problem) -> Factors:
+    """The factors to start from; raises if they do not fit the problem."""
+    left, right = (start.left, start.right) if isinstance(start, Recovery) else start
+    n1, n2 = problem.operator.matrix_shape
+    shapes = tuple(left.shape), tuple(right.shape)
+    columns = shapes[0][1] if len(shapes[0]) == 2 else 0
+    if not 1 <= columns <= problem.rank or shapes != ((n1, columns), (n2, columns)):
+        raise ValueError(
+            f"the factors of start have the shapes {shapes[0]} and {shapes[1]}; expected "
+            f"({n1}, r) and ({n2}, r) with r ≤ {problem.rank}"
+        )
+    if not all(bool(np.isfinite(to_numpy(factor)).all()) for factor in (left, right)):
+        raise ValueError("the factors of start contain NaN or infinity; expected finite numbers")
+    return left, right

@@ -6,9 +6,18 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from robustrank.api.inputs import Interrupted, checked_problem, memory_needed, solver_from
+from robustrank.api.engines import WatchedEngine
+from robustrank.api.inputs import (
+    Interrupted,
+    SensingDataLost,
+    checked_problem,
+    checked_start,
+    memory_needed,
+    solver_from,
+)
 from robustrank.api.positive import positive_semidefinite
 from robustrank.backend import Seed, as_generator, as_seconds, explain_memory_errors
+from robustrank.operators import OutOfTime, how_it_was_read
 from robustrank.result import Recovery, Status
 from robustrank.solvers import Callback, Portfolio, Solver, solve
 
@@ -26,17 +35,23 @@ def recover(
     rng: Seed = None,
     symmetric: bool = False,
     psd: bool = False,
+    memory_limit: int | str | None = None,
+    client: Any = None,
+    start: Recovery | tuple[Any, Any] | None = None,
 ) -> Recovery:
     """Recover a low-rank matrix M from measurements y_i = <A_i, M>, some of which are outliers.
 
     Parameters
     ----------
     A
-        The sensing matrices: an (m, n1, n2) array, an (m, n1*n2) array together with ``shape``, a
-        memory-mapped file, or an operator. NumPy, PyTorch, JAX and CuPy arrays are accepted. Arrays
-        of float32 or float64 are never copied. Integers and booleans are converted to float64, and
-        half-precision numbers to float32 (block by block in a memory-mapped file); integers of 2^53
-        or more raise an error.
+        The sensing matrices: an (m, n1, n2) array, an (m, n1*n2) array together with ``shape``, or
+        an operator. NumPy, PyTorch, JAX and CuPy arrays are accepted. Arrays of float32 or float64
+        are never copied. Integers and booleans are converted to float64, and half-precision numbers
+        to float32; integers of 2^53 or more raise an error.
+        Data that may be larger than memory is read in blocks: a memory-mapped array, the path of an
+        ``.npy`` file or a ``.zarr`` folder, a list of such paths, a dataset of h5py, an array of
+        zarr, or ``operators.Seeded``. With ``client``, also a dask array chunked along its first
+        axis.
     y
         The m measurements, of the same dtypes. Outliers may have any size, infinity included.
     rank
@@ -65,6 +80,14 @@ def recover(
     psd
         Whether M is known to be symmetric and positive semidefinite. A result with a negative
         eigenvalue is not certified.
+    memory_limit
+        How much memory the process may use if A is read in blocks, in bytes or as text such as
+        ``"2GB"``; default: half of what is available. ``Recovery.data`` says how the data was read.
+    client
+        A ``distributed.Client``: the computation runs on the workers of its cluster, which read A
+        themselves; needs ``pip install 'robustrank[cluster]'``.
+    start
+        A result, or its factors (left, right), from which the first solver continues.
 
     Returns
     -------
@@ -78,6 +101,11 @@ def recover(
     Interrupted
         On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``recovery``. During the
         validation of the input there is no result, and a plain KeyboardInterrupt is raised.
+    SensingDataLost
+        If a file can no longer be read or all workers of a cluster are gone; it has the result so
+        far in ``recovery``.
+    TimeoutError
+        If the time limit was reached while data on a disk or a cluster was validated.
     """
     began = time.perf_counter()
     chosen = solver_from(solver)
@@ -85,22 +113,50 @@ def recover(
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r} cannot be called; expected a function")
     recovery = None
+    engine = WatchedEngine(client, None if limit is None else began + limit)
     try:
         with explain_memory_errors(memory_needed(A)):
-            problem = checked_problem(A, y, rank, shape, device, symmetric or psd)
+            problem = checked_problem(
+                A,
+                y,
+                rank,
+                shape,
+                device,
+                symmetric or psd,
+                memory_limit=memory_limit,
+                engine=engine,
+            )
+            factors = None if start is None else checked_start(start, problem)
             if limit is not None:
                 limit -= time.perf_counter() - began
             (recovery,) = solve(
-                [problem], chosen, as_generator(rng), callback=callback, time_limit=limit
+                [problem],
+                chosen,
+                as_generator(rng),
+                callback=callback,
+                time_limit=limit,
+                start=factors,
             )
         seconds = time.perf_counter() - began
-        recovery = replace(recovery, passes=problem.counter.passes, seconds=seconds)
+        recovery = replace(
+            recovery,
+            passes=problem.counter.passes,
+            seconds=seconds,
+            data=how_it_was_read(problem.operator),
+        )
         if psd:
             recovery = positive_semidefinite(recovery)
     except KeyboardInterrupt:
         if recovery is None:  # during validation: there is no result yet
             raise
         recovery = replace(recovery, status=Status.INTERRUPTED)
+    except OutOfTime:  # nowhere else than during validation
+        raise TimeoutError(
+            "the time limit was reached while the sensing data was validated; allow at least as "
+            "much time as a few passes over it take"
+        ) from None
     if recovery.status is Status.INTERRUPTED:
+        if engine.failure is not None:
+            raise SensingDataLost(str(engine.failure), recovery) from engine.failure
         raise Interrupted(recovery)
     return recovery

@@ -45,7 +45,15 @@ from robustrank.backend.gpu import (
     run_concurrently,
 )
 from robustrank.backend.libraries import LIBRARIES, load_library, standard_normal
-from robustrank.backend.loops import WORTH_COMPILING, compiled, in_blocks, is_worth_compiling
+from robustrank.backend.loops import (
+    WORTH_COMPILING,
+    can_compile,
+    compiled,
+    in_blocks,
+    is_worth_compiling,
+    using_threads,
+)
+from robustrank.backend.memory import available_memory, memory_bytes, resident_memory
 from robustrank.backend.primitives import (
     inverse_permutation,
     inverse_positive_definite,
@@ -68,6 +76,8 @@ __all__ = [
     "as_floating",
     "as_generator",
     "as_seconds",
+    "available_memory",
+    "can_compile",
     "capture_graph",
     "check_count",
     "check_exact",
@@ -93,11 +103,13 @@ __all__ = [
     "library",
     "like",
     "load_library",
+    "memory_bytes",
     "move",
     "move_to_device_of",
     "namespace",
     "on_gpu",
     "reject_masked",
+    "resident_memory",
     "run_concurrently",
     "segment_sums",
     "shown",
@@ -106,4 +118,5 @@ __all__ = [
     "standard_normal",
     "thin_svd",
     "to_numpy",
+    "using_threads",
 ]

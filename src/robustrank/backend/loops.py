@@ -34,7 +34,12 @@ def using_threads(count: int) -> Iterator[None]:
 
 def is_worth_compiling(array: Any, size: int = WORTH_COMPILING) -> bool:
     """Whether an array is a NumPy array of at least this size, and numba is installed."""
-    return isinstance(array, np.ndarray) and array.size >= size and _numba() is not None
+    return isinstance(array, np.ndarray) and array.size >= size and can_compile()
+
+
+def can_compile() -> bool:
+    """Whether numba is installed."""
+    return _numba() is not None
 
 
 @functools.cache

@@ -68,7 +68,8 @@ def certify(fit: Fit, reason: StopReason) -> tuple[Certificate, Status]:
     The expensive tests are made only if the result would be certified without them.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # a diverged run has residuals of any size
-        certificate = _count(fit, np.arange(fit.problem.operator.measurements))
+        labels: Labels = np.arange(fit.problem.operator.measurements)
+        certificate = _count(fit, labels, quick=reason is StopReason.INTERRUPTED)
         status = conclude(reason, certificate)
         if not status.certified:
             return certificate, status
@@ -133,11 +134,10 @@ def _parts_examined(
     tangent: TangentMap, labels: Labels, fitted: Array, certificate: Certificate
 ) -> Certificate:
     """The certificate with the parts of the matrix that are not, or hardly, supported."""
-    energies = tangent.energies()
-    if energies is None:  # the map is not stored: majority is tested for the whole matrix only
+    parts = Parts.counted(tangent, labels, to_numpy(fitted) > 0)
+    if parts is None:  # the map is not stored: majority is tested for the whole matrix only
         return certificate
-    rows, rank = tangent.U.shape
-    parts = Parts.counted(to_numpy(energies), rows, labels, to_numpy(fitted) > 0)
+    rank = tangent.U.shape[1]
     objections = [
         f"{text}: {parts.names(which)}"
         for text, which in (
@@ -196,8 +196,12 @@ def _noise_objections(certificate: Certificate) -> Iterator[str]:
         yield "the residuals of the inliers do not look like noise"
 
 
-def _count(fit: Fit, labels: Labels) -> Certificate:
-    """The numbers of the certificate; measurements with the same label count as one."""
+def _count(fit: Fit, labels: Labels, *, quick: bool = False) -> Certificate:
+    """The numbers of the certificate; measurements with the same label count as one.
+
+    If it must be ``quick``, noise is not compared with what a trivial prediction leaves, which
+    would take passes over the sensing data.
+    """
     problem, residual = fit.problem, fit.residual
     xp = namespace(residual)
     freedom = problem.degrees_of_freedom
@@ -209,7 +213,8 @@ def _count(fit: Fit, labels: Labels) -> Certificate:
     required = required_fits(problem, total)
     is_exact = int(np.count_nonzero(exact)) >= required
     # An exact fit needs no comparison with a trivial prediction, which would take passes.
-    null = float(problem.typical_deviation if is_exact else problem.trivial_deviation)
+    no_passes = is_exact or quick
+    null = float(problem.typical_deviation if no_passes else problem.trivial_deviation)
     members = to_numpy(inlier_rows) & inliers[labels]
     first_of_group = np.unique(labels[members], return_index=True)[1]
     noise_sizes = deviation * to_numpy(fit.spread)[members][first_of_group]

@@ -47,9 +47,7 @@ def undetermined_part(tangent: TangentMap, fitted: Array) -> Array | None:
     # Rounding errors of the map make a direction that no measurement depends on a weak one.
     weak = max(epsilon(left), _ROUNDED * tangent.epsilon**2)
 
-    def normal(W: Array) -> Array:
-        return tangent.gram(fitted, W)
-
+    normal = tangent.normal_map(fitted)
     slight = epsilon(left) * namespace(fitted).sum(fitted)
     rest = sought
     for _ in range(_REFINEMENTS):  # rounding leaves a part of what is determined

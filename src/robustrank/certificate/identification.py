@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robustrank.backend import Array, epsilon, namespace, to_numpy
+from robustrank.backend import Array, namespace, to_numpy
 from robustrank.certificate.determination import undetermined_part
 from robustrank.certificate.parts import name_parts
 from robustrank.linalg import TangentMap
@@ -23,16 +23,16 @@ def unidentified_part(tangent: TangentMap, example: Array) -> str:
     change = undetermined_part(tangent, namespace(example).ones_like(example))
     if change is None:
         return ""
-    return _unseen(tangent) or _described(tangent, to_numpy(change))
+    return _unseen(tangent, example) or _described(tangent, to_numpy(change))
 
 
-def _unseen(tangent: TangentMap) -> str:
+def _unseen(tangent: TangentMap, example: Array) -> str:
     """The rows and columns on which no measurement depends at all, if the map is stored."""
-    energies = tangent.energies()
-    if energies is None:
+    shares = tangent.share_maxima(namespace(example).ones_like(example))
+    if shares is None:
         return ""
-    largest = to_numpy(namespace(energies).max(energies, axis=0))
-    negligible = (_ROUNDINGS * epsilon(energies)) ** 2 * largest.max()
+    largest = to_numpy(shares)
+    negligible = (_ROUNDINGS * tangent.epsilon) ** 2 * largest.max()
     parts = np.flatnonzero(largest <= negligible)
     return name_parts([int(part) for part in parts], tangent.U.shape[0])
 
@@ -44,7 +44,7 @@ def _described(tangent: TangentMap, W: np.ndarray[tuple[int, ...], np.dtype[np.f
     right = np.concatenate([V, W[n1:]], axis=1)
     if n1 == len(V) and _is_antisymmetric(left, right):
         return "the antisymmetric part"
-    # Without energies: where the change is, in rows or in columns, whichever are fewer.
+    # Without shares: where the change is, in rows or in columns, whichever are fewer.
     rows = np.sqrt(np.maximum(np.sum((left @ (right.T @ right)) * left, axis=1), 0))
     columns = np.sqrt(np.maximum(np.sum((right @ (left.T @ left)) * right, axis=1), 0))
     seen_rows, seen_columns = rows > _NEGLIGIBLE * rows.max(), columns > _NEGLIGIBLE * columns.max()

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from scipy.special import betainc
 
+from robustrank.backend import like, namespace, to_numpy
 from robustrank.certificate.clusters import Labels, Selection
+from robustrank.linalg import TangentMap
 
 Values = np.ndarray[Any, np.dtype[np.float64]]
 
-# A measurement informs a row or a column of the matrix if it depends on it at all: its energy is
+# A measurement informs a row or a column of the matrix if it depends on it at all: its share is
 # at least this share of that of the measurement that depends on it most.
 _INFORMS = 1e-6
 # With this many rejected measurements more than the rank, a second answer would be found.
@@ -57,15 +59,22 @@ class Parts:
     total_rejected: float
 
     @classmethod
-    def counted(cls, energies: Values, rows: int, labels: Labels, fitted: Selection) -> Parts:
-        """Count from the energies of the tangent map; ``fitted`` and ``labels`` are (m,)."""
-        share = energies / np.maximum(energies.sum(axis=1, keepdims=True), 1e-300)
-        informs = share > _INFORMS * share.max(axis=0)
+    def counted(cls, tangent: TangentMap, labels: Labels, fitted: Selection) -> Parts | None:
+        """Count what depends on each part; ``fitted`` and ``labels`` are (m,).
+
+        None if the tangent map is not stored.
+        """
+        xp, example = namespace(tangent.U), like(tangent.U)
+        largest = tangent.share_maxima(xp.ones(len(labels), **example))
+        if largest is None:
+            return None
         weight = 1.0 / np.bincount(labels)[labels]  # repetitions count as one
+        both = xp.asarray(np.stack([weight * fitted, weight * ~fitted]), **example)
+        counts = to_numpy(tangent.share_counts(_INFORMS * largest, both)).astype(float)
         return cls(
-            supporting=(weight * fitted) @ informs,
-            rejected=(weight * ~fitted) @ informs,
-            rows=rows,
+            supporting=counts[0],
+            rejected=counts[1],
+            rows=tangent.U.shape[0],
             total=int(labels.max()) + 1,
             total_rejected=float(weight @ ~fitted),
         )

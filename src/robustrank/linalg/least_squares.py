@@ -134,8 +134,10 @@ def _solve_iteratively(
     """
     xp = namespace(right)
 
+    product = tangent.normal_map(weights)
+
     def normal(W: Array) -> Array:
-        return tangent.gram(weights, W) + damping[..., None, None] * W
+        return product(W) + damping[..., None, None] * W
 
     iterates = conjugate_gradient_iterates(normal, right)
     W, energy = next(iterates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from robustrank.backend import Array, namespace
@@ -38,6 +39,9 @@ class TangentMap(Protocol):
     def gram(self, weights: Array, W: Array) -> Array:
         """``adjoint(weights * apply(W))``."""
 
+    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+        """The map from W to ``gram(weights, W)``, prepared for being applied many times."""
+
     def normal_matrix(self, weights: Array) -> Array | None:
         """The matrix of ``gram`` acting on ``as_vector(W)``; None if it is not available.
 
@@ -53,11 +57,19 @@ class TangentMap(Protocol):
     def admissible(self, W: Array) -> Array:
         """The part of W along which the matrix may change: all of it, unless it is symmetric."""
 
-    def energies(self) -> Array | None:
-        """How much each measurement depends on each row and column of the matrix, (m, n1 + n2).
+    def share_maxima(self, rows: Array) -> Array | None:
+        """The largest share in a measurement of each row and then each column of the matrix.
 
-        ‖row a of A_i V‖² for every row a, then ‖row b of A_iᵀ U‖² for every column b, in a unit of
-        its own for each measurement; None if the map is not stored.
+        The share of row a in measurement i is ‖row a of A_i V‖², and that of column b is ‖row b of
+        A_iᵀ U‖², divided by the sum of all these. ``rows``, (m,), is positive for the measurements
+        that count. The result is (n1 + n2,); None if the map is not stored.
+        """
+
+    def share_counts(self, least: Array, weights: Array) -> Array | None:
+        """The weight of the measurements in which a share is larger than ``least``.
+
+        ``weights`` is (k, m), ``least`` is (n1 + n2,), and the result is (k, n1 + n2); None if the
+        map is not stored.
         """
 
 

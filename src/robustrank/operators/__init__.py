@@ -3,9 +3,13 @@
 from robustrank.operators.base import Operator
 from robustrank.operators.checks import OperatorCheck, check_operator
 from robustrank.operators.dense import DenseOperator
+from robustrank.operators.description import how_it_was_read
+from robustrank.operators.engine import DataLost, Engine, LocalEngine, OutOfTime
 from robustrank.operators.entries import Entries
+from robustrank.operators.seeded import Seeded
+from robustrank.operators.sharded import ShardedOperator, ShardedRows
 from robustrank.operators.sorted_entries import SortedEntries, soft_weights
-from robustrank.operators.streamed import StreamedOperator
+from robustrank.operators.streamed import ColumnStreamedOperator, StreamedOperator
 from robustrank.operators.tangent import StoredTangent, UnstoredTangent
 from robustrank.operators.tangent_views import PartTangent, RowScaledTangent, WatchedTangent
 from robustrank.operators.validate import as_operator
@@ -26,17 +30,25 @@ from robustrank.operators.views import (
 __all__ = [
     "BatchedOperator",
     "CenteredOperator",
+    "ColumnStreamedOperator",
     "CountedOperator",
+    "DataLost",
     "DenseOperator",
+    "Engine",
     "Entries",
+    "LocalEngine",
     "Operator",
     "OperatorCheck",
+    "OutOfTime",
     "PartTangent",
     "PassCounter",
     "PassCounterGroup",
     "RowScaledOperator",
     "RowScaledTangent",
     "ScaledOperator",
+    "Seeded",
+    "ShardedOperator",
+    "ShardedRows",
     "SortedEntries",
     "StoredTangent",
     "StreamedOperator",
@@ -48,5 +60,6 @@ __all__ = [
     "as_operator",
     "can_be_batched",
     "check_operator",
+    "how_it_was_read",
     "soft_weights",
 ]

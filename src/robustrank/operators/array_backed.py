@@ -11,7 +11,6 @@ from robustrank.backend import Array, namespace
 from robustrank.linalg import Factors, Triplets, leading_svd
 from robustrank.operators.base import Operator
 
-
 # Within these limits, all that matters of a row is far from the limits of single precision.
 _SMALLEST_NORM, _LARGEST_NORM = 1e-25, 1e25
 
@@ -49,7 +48,11 @@ class ArrayBackedOperator(Operator):
     @cached_property
     def _suits_single_precision(self) -> bool:
         """Whether the rows of a tangent map of NumPy arrays can be stored in single precision."""
-        norms = self.row_norms()
-        xp = namespace(norms)
-        moderate = (norms > _SMALLEST_NORM) & (norms < _LARGEST_NORM)
-        return bool(xp.all(moderate | (norms == 0)))
+        return suit_single_precision(self.row_norms())
+
+
+def suit_single_precision(norms: Array) -> bool:
+    """Whether the tangent map of rows with these norms can be stored in single precision."""
+    xp = namespace(norms)
+    moderate = (norms > _SMALLEST_NORM) & (norms < _LARGEST_NORM)
+    return bool(xp.all(moderate | (norms == 0)))

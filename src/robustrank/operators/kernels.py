@@ -18,6 +18,7 @@ import numpy as np
 from robustrank.backend import (
     WORTH_COMPILING,
     Array,
+    can_compile,
     compiled,
     in_blocks,
     is_worth_compiling,
@@ -76,7 +77,7 @@ class Kernels:
 
 def kernels_for(array: Any) -> Kernels | None:
     """The compiled loops if the array is large enough and numba is installed, else None."""
-    return _compile() if is_worth_compiling(array) else None
+    return compiled_kernels() if is_worth_compiling(array) else None
 
 
 def tangent_rows(A: Array, U: Array, V: Array, *, precise: bool = False) -> TangentRows:
@@ -120,7 +121,10 @@ def _summed(J: Matrix, dtype: Any, work: Callable[[slice, int, Matrix], None]) -
 
 
 @functools.cache
-def _compile() -> Kernels:
+def compiled_kernels() -> Kernels | None:
+    """The compiled loops; None without numba."""
+    if not can_compile():
+        return None
     from robustrank.operators import dense_loops as loops
 
     return Kernels(

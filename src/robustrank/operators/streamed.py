@@ -1,4 +1,4 @@
-"""Sensing matrices read in blocks: files larger than memory, arrays that BLAS cannot use whole."""
+"""Sensing matrices that are read in blocks of rows: from files, or arrays with any strides."""
 
 from __future__ import annotations
 
@@ -8,92 +8,143 @@ import numpy as np
 
 from robustrank.backend import Array
 from robustrank.operators.array_backed import ArrayBackedOperator
-from robustrank.operators.blocks import BLOCK_BYTES, BlockReader
+from robustrank.operators.block_products import BlockProducts
 from robustrank.operators.kernels import stored_dtype, tangent_rows
+from robustrank.operators.prefetching import BLOCK_BYTES, blocks
 from robustrank.operators.row_norms import row_norms
+from robustrank.operators.sources import RowSource, Slice, is_in_memory
+from robustrank.operators.spill import SpilledTangent, SpillFile
 from robustrank.operators.tangent import StoredTangent
 
 
 class StreamedOperator(ArrayBackedOperator):
-    """Measurements whose A_i are read from a NumPy array a few megabytes at a time.
+    """Measurements whose A_i are the rows of a source, read a few megabytes at a time.
 
-    ``sensing`` is (m, n1, n2) or (m, n1·n2), of any strides and byte order, memory-mapped or not.
-    Each block is converted to ``dtype`` when it is read; by default to the dtype of ``sensing``.
-    A block consists of whole A_i or, with ``by_columns``, of whole columns of a two-dimensional
-    array, so that a file in Fortran order is also read from front to back.
+    ``first`` is the number of the first measurement among those of which this is a part.
     """
 
     def __init__(
         self,
-        sensing: np.ndarray[Any, Any],
+        source: RowSource,
         matrix_shape: tuple[int, int],
         *,
-        by_columns: bool = False,
+        first: int = 0,
         block_bytes: int = BLOCK_BYTES,
-        dtype: str | None = None,
     ) -> None:
-        self._reader = BlockReader(sensing.T if by_columns else sensing, block_bytes, dtype)
+        self.source = source
         self._matrix_shape = matrix_shape
-        self._sensing = sensing
-        self._by_columns = by_columns
+        self._first = first
+        self._products = BlockProducts(source, block_bytes)
 
     @property
     def shape(self) -> tuple[int, tuple[int, int]]:
-        return int(self._sensing.shape[0]), self._matrix_shape
+        return self.source.rows, self._matrix_shape
 
     @property
     def dtype(self) -> Any:
-        return self._reader.dtype
+        return self.source.precision
 
     @property
     def in_memory(self) -> bool:
-        return not isinstance(self._sensing, np.memmap)
+        return is_in_memory(self.source)
 
     def measure(self, U: Array, V: Array) -> Array:
-        x = (U @ V.T).reshape(-1).astype(self.dtype, copy=False)
-        return self._reader.vecmat(x) if self._by_columns else self._reader.matvec(x)
+        return self._products.matvec((U @ V.T).reshape(-1))
 
     def adjoint(self, w: Array) -> Array:
-        stored = w.astype(self.dtype, copy=False)
-        read = self._reader
-        G = read.matvec(stored) if self._by_columns else read.vecmat(stored)
-        return G.reshape(self._matrix_shape)
+        return self._products.vecmat(w).reshape(self._matrix_shape)
 
-    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> StoredTangent:
-        if self._by_columns:
-            return StoredTangent(self._tangent_rows_by_columns(U, V), U, V)
-        n1, n2 = self._matrix_shape
-        m, r = self.measurements, U.shape[1]
+    def tangent(
+        self, U: Array, V: Array, *, precise: bool = False
+    ) -> StoredTangent | SpilledTangent:
         precise = precise or not self._suits_single_precision
-        rows = np.empty((m, r, n1 + n2), stored_dtype((m, n1, n2), U, precise=precise))
+        shape = self.source.rows, *self._matrix_shape
+        return self.stored_tangent(U, V, stored_dtype(shape, U, precise=precise))
+
+    def stored_tangent(
+        self, U: Array, V: Array, dtype: Any, spill: SpillFile | None = None
+    ) -> StoredTangent | SpilledTangent:
+        """The linearized measurements, in memory or in a part of a temporary file."""
+        m, r, size = self.source.rows, U.shape[1], sum(self._matrix_shape)
+        stored = np.empty((0 if spill else m, r, size), dtype)
         core = np.empty((m, r), U.dtype)
-        for block_rows, block in self._reader.blocks():
-            part = tangent_rows(block.reshape(-1, n1, n2), U, V, precise=True).rows
-            rows[block_rows] = part
-            core[block_rows] = np.einsum("mka,ak->mk", part[:, :, :n1], U)
-        return StoredTangent(rows, U, V, core=core)
+        for part, rows, own in self._tangent_blocks(U, V, dtype):
+            core[part] = own
+            if spill is None:
+                stored[part] = rows
+            else:
+                spill.write(self._first + part.start, rows.reshape(len(rows), -1))
+        if spill is None:
+            return StoredTangent(stored, U, V, core=core)
+        return SpilledTangent(Slice(spill, self._first, self._first + m), U, V, core)
+
+    def _tangent_blocks(self, U: Array, V: Array, dtype: Any) -> Any:
+        """The rows of the tangent map and of its core, block by block."""
+        kernels = self._products.kernels()
+        for part, block in blocks(self.source, self._products.block_bytes):
+            sensing = block.reshape(-1, *self._matrix_shape)
+            if kernels is not None:
+                computed = kernels.tangent_rows(sensing, U, V, dtype)
+                yield part, computed.rows, computed.core
+                continue
+            rows = tangent_rows(sensing, U, V).rows
+            yield part, rows, np.einsum("mka,ak->mk", rows[:, :, : len(U)], U)
 
     def _row_norms(self) -> Array:
-        if self._by_columns:
-            return self._row_norms_by_columns()
-        return np.concatenate(
-            [row_norms(block, rows.start) for rows, block in self._reader.blocks()]
-        )
+        each = blocks(self.source, self._products.block_bytes)
+        return np.concatenate([row_norms(block, self._first + part.start) for part, block in each])
 
-    def _row_norms_by_columns(self) -> Array:
-        """The same from columns: blocks are combined by the hypotenuse, which does not overflow."""
-        norms = np.zeros(self.measurements, self.dtype)
-        for _, block in self._reader.blocks():
-            norms = np.hypot(norms, row_norms(block.T))
-        return norms
 
-    def _tangent_rows_by_columns(self, U: Array, V: Array) -> Array:
-        """The same from columns (a, b): each adds to row a of A_i V and to row b of A_iᵀ U."""
+class ColumnStreamedOperator(ArrayBackedOperator):
+    """The same for a file in Fortran order, whose columns are read from front to back.
+
+    ``columns`` is a source whose rows are the columns of the (m, n1·n2) array. The tangent map is
+    always in memory.
+    """
+
+    def __init__(
+        self,
+        columns: RowSource,
+        matrix_shape: tuple[int, int],
+        *,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        self.columns = columns
+        self._matrix_shape = matrix_shape
+        self._products = BlockProducts(columns, block_bytes)
+
+    @property
+    def shape(self) -> tuple[int, tuple[int, int]]:
+        return self.columns.size, self._matrix_shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.columns.precision
+
+    @property
+    def in_memory(self) -> bool:
+        return is_in_memory(self.columns)
+
+    def measure(self, U: Array, V: Array) -> Array:
+        return self._products.vecmat((U @ V.T).reshape(-1))
+
+    def adjoint(self, w: Array) -> Array:
+        return self._products.matvec(w).reshape(self._matrix_shape)
+
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> StoredTangent:
+        """Column (a, b) adds to row a of A_i V and to row b of A_iᵀ U."""
         n1, n2 = self._matrix_shape
         rows = np.zeros((self.measurements, U.shape[1], n1 + n2), U.dtype)
-        for columns, block in self._reader.blocks():
-            for column, entries in zip(range(columns.start, columns.stop), block, strict=True):
+        for part, block in blocks(self.columns, self._products.block_bytes):
+            for column, entries in zip(range(part.start, part.stop), block, strict=True):
                 a, b = divmod(column, n2)
                 rows[:, :, a] += entries[:, None] * V[b]
                 rows[:, :, n1 + b] += entries[:, None] * U[a]
-        return rows
+        return StoredTangent(rows, U, V)
+
+    def _row_norms(self) -> Array:
+        """Blocks of columns are combined by the hypotenuse, which does not overflow."""
+        norms = np.zeros(self.measurements, self.dtype)
+        for _, block in blocks(self.columns, self._products.block_bytes):
+            norms = np.hypot(norms, row_norms(block.T))
+        return norms

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from robustrank.backend import Array, epsilon, like, namespace
 from robustrank.linalg import as_vector, from_vector, matvec, scale_columns, vecmat
 from robustrank.operators.kernels import Kernels, kernels_for
+from robustrank.operators.shares import share_counts, share_maxima
 
 _BLOCK_ROWS = 512
 
@@ -71,6 +72,10 @@ class StoredTangent:
         x = kernels.gram(self._flat(), weights, as_vector(W))
         return from_vector(x, self.rows.shape[-2])
 
+    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+        """The map from W to ``gram(weights, W)``."""
+        return lambda W: self.gram(weights, W)
+
     def normal_matrix(self, weights: Array) -> Array:
         """The matrix of ``gram``, accumulated in blocks so that the rows are not copied."""
         xp = namespace(self.rows)
@@ -94,11 +99,18 @@ class StoredTangent:
         """Every W is admissible."""
         return W
 
-    def energies(self) -> Array:
-        """‖row a of A_i V‖² and ‖row b of A_iᵀ U‖² side by side, (m, n1 + n2)."""
+    def share_maxima(self, rows: Array) -> Array:
+        """The largest share of each row and column of the matrix in a measurement."""
         xp = namespace(self.rows)
-        blocks = [self.rows[..., block, :, :] for block in self._blocks()]  # to save memory
-        return xp.concat([_energies(rows) for rows in blocks], axis=-2)
+        parts = [share_maxima(self.rows[block, :, :], rows[block]) for block in self._blocks()]
+        return xp.max(xp.stack(parts, axis=0), axis=0)
+
+    def share_counts(self, least: Array, weights: Array) -> Array:
+        """The weight of the measurements in which a share is larger than ``least``."""
+        total: Array = 0.0
+        for block in self._blocks():  # to save memory
+            total = total + share_counts(self.rows[block, :, :], least, weights[:, block])
+        return total
 
     def _kernels(self) -> Kernels | None:
         return kernels_for(self.rows) if self.rows.ndim == 3 else None
@@ -111,13 +123,6 @@ class StoredTangent:
     def _flat(self) -> Array:
         *leading, r, n = self.rows.shape
         return namespace(self.rows).reshape(self.rows, (*leading, r * n))
-
-
-def _energies(rows: Array) -> Array:
-    xp = namespace(rows)
-    largest = xp.max(xp.abs(rows), axis=(-2, -1), keepdims=True)
-    unit = xp.where(largest > 0, largest, xp.ones_like(largest))  # so that no square overflows
-    return xp.sum((rows / unit) ** 2, axis=-2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +156,10 @@ class UnstoredTangent:
         """``adjoint(weights * apply(W))``: two passes."""
         return self.adjoint(weights * self.apply(W))
 
+    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+        """The map from W to ``gram(weights, W)``."""
+        return lambda W: self.gram(weights, W)
+
     def normal_matrix(self, weights: Array) -> None:
         """Not available without storing the map."""
         return
@@ -163,6 +172,10 @@ class UnstoredTangent:
         """Every W is admissible."""
         return W
 
-    def energies(self) -> None:
+    def share_maxima(self, rows: Array) -> None:
+        """Not available without storing the map."""
+        return
+
+    def share_counts(self, least: Array, weights: Array) -> None:
         """Not available without storing the map."""
         return

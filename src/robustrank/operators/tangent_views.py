@@ -46,6 +46,10 @@ class TangentView:
         """``adjoint(weights * apply(W))``."""
         return self.adjoint(weights * self.apply(W))
 
+    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+        """The map from W to ``gram(weights, W)``."""
+        return lambda W: self.gram(weights, W)
+
     def normal_matrix(self, weights: Array) -> Array | None:
         """Not available, unless a view overrides it; conjugate gradients are used instead."""
         return None
@@ -58,9 +62,13 @@ class TangentView:
         """What the inner map admits."""
         return self.inner.admissible(W)
 
-    def energies(self) -> Array | None:
-        """The energies of the inner map."""
-        return self.inner.energies()
+    def share_maxima(self, rows: Array) -> Array | None:
+        """Those of the inner map."""
+        return self.inner.share_maxima(rows)
+
+    def share_counts(self, least: Array, weights: Array) -> Array | None:
+        """Those of the inner map."""
+        return self.inner.share_counts(least, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +87,12 @@ class ScaledTangent(TangentView):
         return self.factor * self.inner.adjoint(w)
 
     def gram(self, weights: Array, W: Array) -> Array:
+        return self.normal_map(weights)(W)
+
+    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+        normal = self.inner.normal_map(weights)
         # The square of the factor could overflow.
-        return self.factor * self.inner.gram(weights, self.factor * W)
+        return lambda W: self.factor * normal(self.factor * W)
 
     def normal_matrix(self, weights: Array) -> Array | None:
         matrix = self.inner.normal_matrix(self.factor * weights)
@@ -108,6 +120,9 @@ class RowScaledTangent(TangentView):
 
     def gram(self, weights: Array, W: Array) -> Array:
         return self.inner.gram(self.factors**2 * weights, W)
+
+    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+        return self.inner.normal_map(self.factors**2 * weights)
 
     def normal_matrix(self, weights: Array) -> Array | None:
         return self.inner.normal_matrix(self.factors**2 * weights)
@@ -143,9 +158,13 @@ class SubsetTangent(TangentView):
         forms = self.inner.quadratic_forms(matrix)
         return None if forms is None else namespace(forms).take(forms, self.rows)
 
-    def energies(self) -> Array | None:
-        energies = self.inner.energies()
-        return None if energies is None else namespace(energies).take(energies, self.rows, axis=0)
+    def share_maxima(self, rows: Array) -> Array | None:
+        return self.inner.share_maxima(scattered(rows, self.rows, self.measurements))
+
+    def share_counts(self, least: Array, weights: Array) -> Array | None:
+        xp, size = namespace(weights), self.measurements
+        each = [scattered(weights[k, :], self.rows, size) for k in range(weights.shape[0])]
+        return self.inner.share_counts(least, xp.stack(each, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +186,16 @@ class WatchedTangent(TangentView):
         return self.inner.adjoint(w)
 
     def gram(self, weights: Array, W: Array) -> Array:
-        self.before()
-        return self.inner.gram(weights, W)
+        return self.normal_map(weights)(W)
+
+    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+        normal = self.inner.normal_map(weights)
+
+        def watched(W: Array) -> Array:
+            self.before()
+            return normal(W)
+
+        return watched
 
     def normal_matrix(self, weights: Array) -> Array | None:
         self.before()
@@ -273,12 +300,13 @@ class TransposedTangent(TangentView):
         admitted = self.inner.admissible(_swapped(W, self.U.shape[-2]))
         return _swapped(admitted, self.V.shape[-2])
 
-    def energies(self) -> Array | None:
-        energies = self.inner.energies()
-        if energies is None:
-            return None
-        upper = self.V.shape[-2]
-        return namespace(energies).concat([energies[..., upper:], energies[..., :upper]], axis=-1)
+    def share_maxima(self, rows: Array) -> Array | None:
+        maxima = self.inner.share_maxima(rows)
+        return None if maxima is None else _halves_swapped(maxima, self.V.shape[-2])
+
+    def share_counts(self, least: Array, weights: Array) -> Array | None:
+        counts = self.inner.share_counts(_halves_swapped(least, self.U.shape[-2]), weights)
+        return None if counts is None else _halves_swapped(counts, self.V.shape[-2])
 
 
 def scattered(values: Array, rows: Array, size: int) -> Array:
@@ -293,3 +321,8 @@ def scattered(values: Array, rows: Array, size: int) -> Array:
 def _swapped(W: Array, upper: int) -> Array:
     """[a; b] → [b; a], where a has ``upper`` rows."""
     return namespace(W).concat([W[..., upper:, :], W[..., :upper, :]], axis=-2)
+
+
+def _halves_swapped(x: Array, upper: int) -> Array:
+    """The last axis with its first ``upper`` elements moved to the end."""
+    return namespace(x).concat([x[..., upper:], x[..., :upper]], axis=-1)

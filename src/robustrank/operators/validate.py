@@ -9,43 +9,124 @@ import numpy as np
 from robustrank.backend import (
     Array,
     as_floating,
-    check_exact,
     dtype_name,
     floating_dtype,
     is_array,
     namespace,
     reject_masked,
 )
+from robustrank.operators.array_rows import ArrayRows, is_sliceable
 from robustrank.operators.base import Operator
-from robustrank.operators.blocks import BlockReader
 from robustrank.operators.dense import DenseOperator
-from robustrank.operators.streamed import StreamedOperator
+from robustrank.operators.engine import Engine
+from robustrank.operators.entries import Entries
+from robustrank.operators.file_rows import FileRows
+from robustrank.operators.opening import open_sensing, path_of
+from robustrank.operators.sharded import (
+    ShardedOperator,
+    sharded_chunks,
+    sharded_entries,
+    sharded_rows,
+)
+from robustrank.operators.sources import Concatenated, RowSource
+from robustrank.operators.streamed import ColumnStreamedOperator, StreamedOperator
+from robustrank.operators.tangent_storage import TangentStorage, default_storage
 from robustrank.operators.views import TransposedOperator
 
 
-def as_operator(A: Any, shape: tuple[int, int] | None = None) -> Operator:
+def as_operator(
+    A: Any,
+    shape: tuple[int, int] | None = None,
+    *,
+    memory_limit: int | None = None,
+    engine: Engine | None = None,
+) -> Operator:
     """The operator for sensing data ``A``: an (m, n1, n2) array, or (m, n1·n2) with ``shape``.
 
     An operator is returned unchanged. An array of float32 or float64 is checked for NaN and
-    infinity, which takes one pass, and is never copied: a memory map or an array with unusual
-    strides is read in blocks. Integers and booleans are converted to float64 and half-precision
-    numbers to float32; in a memory map each block is converted when it is read.
+    infinity, which takes one pass, and is never copied. A memory map, the path of an ``.npy`` file
+    or a ``.zarr`` folder, a list of such paths, a dataset of h5py or an array of zarr is read in
+    blocks. Integers and booleans are converted to float64 and half-precision numbers to float32;
+    what is read in blocks is converted when it is read, and integers of one byte to float32.
+
+    ``memory_limit`` is how many bytes the process may use if the data is read in blocks; default:
+    half of the available memory. ``engine`` is where such data is computed, by default here.
     """
     if isinstance(A, Operator):
-        if shape is not None and _pair(shape) != A.matrix_shape:
-            raise ValueError(f"shape={shape} differs from the operator's shape {A.matrix_shape}")
-        return A
+        return _given_operator(A, shape, engine)
     reject_masked(A, "A")
+    if _is_dask_array(A):
+        return _of_dask_array(A, shape, engine)
+    A = open_sensing(A)
+    source = _source(A)
+    if source is not None:
+        matrix_shape = _matrix_shape(A, shape)
+        storage = default_storage(source.rows, path_of(A), memory_limit)
+        operator: Operator = sharded_rows(source, matrix_shape, storage, engine)
+    elif engine is not None and not engine.is_local:
+        raise TypeError(
+            f"A is a {type(A).__name__}, which would have to be sent to the workers; expected "
+            "files that they can read, a dask array, or rr.operators.Seeded"
+        )
+    else:
+        operator = _of_array(A, shape)
+    operator.row_norms()  # raises if A contains NaN or infinity
+    return operator
+
+
+def _given_operator(A: Operator, shape: tuple[int, int] | None, engine: Engine | None) -> Operator:
+    if shape is not None and _pair(shape) != A.matrix_shape:
+        raise ValueError(f"shape={shape} differs from the operator's shape {A.matrix_shape}")
+    if engine is not None and isinstance(A, ShardedOperator):
+        return A.on(engine)
+    if engine is None or engine.is_local:
+        return A
+    if isinstance(A, Entries):
+        return sharded_entries(A, engine)
+    raise TypeError(
+        f"A is a {type(A).__name__}, which cannot be used with a cluster; expected files, a dask "
+        "array, rr.operators.Seeded or Entries"
+    )
+
+
+def _source(A: Any) -> RowSource | None:
+    """The source of rows that are read in blocks, or None for other arrays."""
+    if isinstance(A, list) and A and isinstance(A[0], (FileRows, ArrayRows)):
+        return A[0] if len(A) == 1 else Concatenated(tuple(A))
+    if isinstance(A, np.memmap):
+        rows = FileRows.from_memmap(A)
+        if rows is not None:
+            return rows
+        return ArrayRows(A) if _flat_view(A) is None and not _is_transposed(A) else None
+    if isinstance(A, (FileRows, ArrayRows)):
+        return A
+    if is_array(A) or not is_sliceable(A):
+        return None
+    return ArrayRows(A)
+
+
+def _of_array(A: Any, shape: tuple[int, int] | None) -> Operator:
+    """The operator of an array in memory, or of a memory map in Fortran order."""
     sensing = A if is_array(A) else np.asarray(A)
     dtype = floating_dtype(sensing, "A")
     matrix_shape = _matrix_shape(sensing, shape)
-    if not isinstance(sensing, np.memmap):
-        if dtype_name(sensing) != dtype:
-            sensing = as_floating(sensing, "A")
-    elif dtype_name(sensing) in ("int64", "uint64"):
-        for _, block in BlockReader(sensing, dtype=dtype).blocks():
-            check_exact(block, "A")
-    operator = _choose(sensing, matrix_shape, dtype)
+    if dtype_name(sensing) != dtype and not isinstance(sensing, np.memmap):
+        sensing = as_floating(sensing, "A")
+    return _choose(sensing, matrix_shape)
+
+
+def _is_dask_array(A: Any) -> bool:
+    return type(A).__module__.startswith("dask.array")
+
+
+def _of_dask_array(A: Any, shape: tuple[int, int] | None, engine: Engine | None) -> Operator:
+    if engine is None or engine.is_local:
+        raise TypeError(
+            "A is a dask array; pass client=distributed.Client(…) to compute on its cluster"
+        )
+    whole = A.rechunk(dict.fromkeys(range(1, A.ndim), -1))
+    storage = TangentStorage(budget=2**62)  # dask moves what does not fit to the workers' disks
+    operator = sharded_chunks(whole, _matrix_shape(A, shape), storage, engine)
     operator.row_norms()  # raises if A contains NaN or infinity
     return operator
 
@@ -85,27 +166,30 @@ def _pair(shape: Any) -> tuple[int, int]:
     return int(shape[0]), int(shape[1])
 
 
-def _choose(sensing: Array, matrix_shape: tuple[int, int], dtype: str) -> Operator:
+def _choose(sensing: Array, matrix_shape: tuple[int, int]) -> Operator:
     n1, n2 = matrix_shape
     if not isinstance(sensing, np.ndarray):
         flat = namespace(sensing).reshape(sensing, (sensing.shape[0], n1 * n2))
         return DenseOperator(flat, matrix_shape)
     flat = _flat_view(sensing)
     if flat is not None:
-        return _hold_or_stream(flat, matrix_shape, dtype)
-    flat = _flat_view(sensing.swapaxes(-1, -2)) if sensing.ndim == 3 else None
-    if flat is not None:  # column-major, as in MATLAB and Fortran
-        return TransposedOperator(_hold_or_stream(flat, (n2, n1), dtype))
-    return StreamedOperator(sensing, matrix_shape, dtype=dtype)
+        return _hold_or_stream(flat, matrix_shape)
+    if _is_transposed(sensing):  # column-major, as in MATLAB and Fortran
+        flat = _flat_view(sensing.swapaxes(-1, -2))
+        return TransposedOperator(_hold_or_stream(flat, (n2, n1)))
+    return StreamedOperator(ArrayRows(sensing), matrix_shape)
 
 
-def _hold_or_stream(
-    flat: np.ndarray[Any, Any], matrix_shape: tuple[int, int], dtype: str
-) -> Operator:
+def _is_transposed(sensing: np.ndarray[Any, Any]) -> bool:
+    return sensing.ndim == 3 and _flat_view(sensing.swapaxes(-1, -2)) is not None
+
+
+def _hold_or_stream(flat: Any, matrix_shape: tuple[int, int]) -> Operator:
     if not isinstance(flat, np.memmap):
         return DenseOperator(flat, matrix_shape)
-    by_columns = flat.strides[0] < flat.strides[1]
-    return StreamedOperator(flat, matrix_shape, by_columns=by_columns, dtype=dtype)
+    if flat.strides[0] < flat.strides[1]:
+        return ColumnStreamedOperator(ArrayRows(flat.T), matrix_shape)
+    return StreamedOperator(ArrayRows(flat), matrix_shape)
 
 
 def _flat_view(sensing: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:

@@ -54,6 +54,7 @@ def _header(recovery: Recovery) -> dict[str, Any]:
         **{name: getattr(recovery, name) for name in _NUMBERS},
         "history_columns": list(Check._fields),
         "attempts": [asdict(a) | {"status": a.status.name} for a in recovery.attempts],
+        "data": recovery.data,
         "alternative": other and {"supporting": other.supporting, "where": other.where},
     }
 
@@ -108,7 +109,9 @@ def _assemble(arrays: dict[str, Matrix], header: dict[str, Any]) -> Recovery:
     attempts = header["attempts"]
     if not isinstance(attempts, list):
         raise KeyError("attempts")
-    own = _checked({name: header[name] for name in _NUMBERS}, Recovery)
+    own = _checked(
+        {name: header[name] for name in _NUMBERS} | {"data": header.get("data", "")}, Recovery
+    )
     return Recovery(
         left=left,
         right=right,

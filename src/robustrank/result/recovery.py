@@ -82,6 +82,8 @@ class Recovery:
         The outcome of every candidate that was tried.
     alternative
         With status AMBIGUOUS, the second matrix.
+    data
+        How the sensing data was read if it was not in memory, and where the tangent map was stored.
     """
 
     left: Array
@@ -98,6 +100,7 @@ class Recovery:
     seconds: float
     attempts: tuple[Attempt, ...] = ()
     alternative: Alternative | None = None
+    data: str = ""
 
     @property
     def matrix(self) -> Array:
@@ -148,6 +151,7 @@ class Recovery:
                 f"{self.iterations:,} iterations, {self.passes:,.6g} passes over the sensing data, "
                 f"{self.seconds:.2f} s",
             ),
+            *([("data", self.data)] if self.data else []),
             *([("tried", tried)] if len(self.attempts) > 1 else []),
             ("next", self.status.advice),
         ]

@@ -13,7 +13,7 @@ from robustrank.backend import Array
 from robustrank.certificate import Fit, certify, exact_tolerance, is_exact_fit
 from robustrank.linalg import TangentMap, frobenius_norm, symmetric_factors
 from robustrank.metrics import balance
-from robustrank.operators import RowScaledTangent, WatchedTangent
+from robustrank.operators import OutOfTime, RowScaledTangent, WatchedTangent
 from robustrank.problem import Problem
 from robustrank.result import Attempt, Certificate, Recovery, Status, StopReason, singular_values
 from robustrank.solvers.base import Solver
@@ -22,10 +22,6 @@ from robustrank.solvers.monitor import Outcome, zero_state
 # Singular values below this share of the tolerance of an exact fit exist only because the given
 # rank is too large.
 _EMPTY = 0.01
-
-
-class OutOfTime(Exception):  # noqa: N818  # not an error
-    """The time limit was reached during the tests of the certificate."""
 
 
 def assemble(

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from robustrank.backend import Array, namespace
-from robustrank.linalg import Point, TangentMap, lower_median
+from robustrank.linalg import Factors, Point, TangentMap, lower_median
 from robustrank.operators import UnstoredTangent
 from robustrank.problem import Problem
 from robustrank.solvers.weights import WeightFunction
@@ -123,6 +123,10 @@ class Solver(ABC, Generic[StateT]):
     def candidates(self, problem: Problem) -> Iterable[Solver[Any]]:
         """The solvers to try in turn on a problem; a single solver is the only candidate."""
         return (self,)
+
+    def starting_at(self, factors: Factors) -> Solver[StateT]:
+        """The solver that begins at factors of the normalized problem."""
+        raise ValueError(f"the solver {self.name} cannot continue from a result")
 
     def cutoff(self, state: State) -> float | None:
         """The |residual| beyond which every weight is zero; None if there is none."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from robustrank.backend import like, namespace, to_numpy
+from robustrank.operators import DataLost, OutOfTime
 from robustrank.problem import Problem
 from robustrank.result import StopReason
 from robustrank.solvers.base import Solver, State, StateT
@@ -39,10 +40,11 @@ def drive(
         try:
             _loop(_Batch(scaled), solver, rng, monitors, time_limit)
             return [monitor.outcome() for monitor in monitors]
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, OutOfTime, DataLost) as error:
+            late = isinstance(error, OutOfTime)
             # If all have stopped, the last one: Ctrl-C is never ignored.
             for monitor in [one for one in monitors if not one.reason] or monitors[-1:]:
-                monitor.reason = StopReason.INTERRUPTED
+                monitor.reason = StopReason.TIME_LIMIT if late else StopReason.INTERRUPTED
             return [monitor.outcome() for monitor in monitors]
 
 

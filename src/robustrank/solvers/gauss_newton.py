@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
 import numpy as np
@@ -17,11 +17,13 @@ from robustrank.backend import (
     namespace,
 )
 from robustrank.linalg import (
+    Factors,
     Point,
     TangentMap,
     damped_least_squares,
     lower_median,
     median_of_selected,
+    point_of,
     retract,
 )
 from robustrank.problem import Problem
@@ -94,6 +96,8 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     weighting, damping, rank_schedule, settling
         The weights and the damping during the search, extra columns at the start, and the final
         fit in the presence of noise.
+    initial
+        Factors to start from instead of the spectral initialization.
     max_iterations, tolerance
         Stop after this many steps, or when the relative change of the factors per step is smaller
         than the tolerance. Convergence is quadratic: the error is then about its square.
@@ -108,6 +112,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     damping: Damping = field(default_factory=Damping)
     rank_schedule: RankSchedule = field(default_factory=RankSchedule)
     settling: Settling = field(default_factory=Settling)
+    initial: Factors | None = field(default=None, compare=False, repr=False)
     max_iterations: int = 80
     tolerance: float = 1e-6
     name: str = "Gauss–Newton"
@@ -130,8 +135,21 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         return state.iteration >= self.max_iterations
 
     def start(self, problem: Problem, rng: np.random.Generator) -> GaussNewtonState:
+        if self.initial is not None:
+            return self._resume(problem, self.initial)
         columns = min(problem.rank + self.rank_schedule.extra, *problem.operator.matrix_shape)
         return self._begin(problem, self._initial_point(problem, rng, columns), problem.scale)
+
+    def starting_at(self, factors: Factors) -> GaussNewton:
+        return replace(self, initial=factors)
+
+    def _resume(self, problem: Problem, initial: Factors) -> GaussNewtonState:
+        """The state at given factors, in the units of the normalized problem."""
+        point = point_of(*initial)
+        misfit = namespace(problem.y).abs(
+            problem.y - problem.operator.measure(point.scaled_left, point.right)
+        )
+        return self._begin(problem, point, lower_median(misfit))
 
     def start_from(self, problem: Problem, estimate: Estimate) -> GaussNewtonState:
         """Start from an estimate, or from the spectral initialization if the estimate is zero."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +18,8 @@ from robustrank.backend import (
     namespace,
     run_concurrently,
 )
-from robustrank.linalg import spectral_norm
+from robustrank.linalg import Factors, spectral_norm
+from robustrank.metrics import balance
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, observe
 from robustrank.solvers.initialization import spectral_initialization
@@ -111,6 +112,8 @@ class MedianTGD(Solver[GradientState]):
         smaller than the tolerance.
     check_every
         Iterations between two progress checks.
+    initial
+        Factors to start from instead of the spectral initialization.
     name
         The name shown to users.
     """
@@ -126,6 +129,7 @@ class MedianTGD(Solver[GradientState]):
     max_iterations: int = 10_000
     tolerance: float = 1e-10
     check_every: int = 10
+    initial: Factors | None = field(default=None, compare=False, repr=False)
     name: str = "median-TGD"
 
     def __post_init__(self) -> None:
@@ -155,9 +159,15 @@ class MedianTGD(Solver[GradientState]):
         return theory.balance_weight(self.alpha_h) if self.balance is None else self.balance
 
     def start(self, problem: Problem, rng: np.random.Generator) -> GradientState:
-        initial = TruncatedWeights(self.alpha_y)
-        U0, V0 = spectral_initialization(problem, initial, rng, sample_split=self.sample_split)
-        return begin(problem, U0, V0, self.weight_function, self.step_size, self.lam)
+        start = self.initial
+        if start is None:
+            truncated = TruncatedWeights(self.alpha_y)
+            split = self.sample_split
+            start = spectral_initialization(problem, truncated, rng, sample_split=split)
+        return begin(problem, *start, self.weight_function, self.step_size, self.lam)
+
+    def starting_at(self, factors: Factors) -> MedianTGD:
+        return replace(self, initial=balance(*factors))
 
     def step(self, problem: Problem, state: GradientState) -> GradientState:
         return descend(problem, state, self.weight_function)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import full_precision, namespace, to_numpy
+from robustrank.backend import as_generator, full_precision, like, namespace, to_numpy
 from robustrank.certificate import (
     NoiseStatistics,
     is_exact_fit,
@@ -19,9 +19,10 @@ from robustrank.certificate import (
     required_fits,
 )
 from robustrank.linalg import Factors
+from robustrank.operators import DataLost, OutOfTime
 from robustrank.problem import Problem
 from robustrank.result import Recovery, Status, StopReason
-from robustrank.solvers.assembly import OutOfTime, assemble, summarize
+from robustrank.solvers.assembly import assemble, summarize
 from robustrank.solvers.base import Solver
 from robustrank.solvers.best_attempt import best_attempt, standing, was_stopped
 from robustrank.solvers.candidates import FAULTS, MESSAGES
@@ -55,10 +56,14 @@ def solve(
     *,
     callback: Callback | None = None,
     time_limit: float | None = None,
+    start: Factors | None = None,
 ) -> list[Recovery]:
-    """The best result for each of several problems of one shape."""
+    """The best result for each of several problems of one shape.
+
+    The first candidate begins at the factors ``start``, if they are given.
+    """
     ends = None if time_limit is None else time.perf_counter() + time_limit
-    search = _Search(chosen, generator, callback, ends)
+    search = _Search(chosen, generator, callback, ends, start)
     # A diverging run is reported by its status, not by warnings.
     with full_precision(problems[0].y), np.errstate(all="ignore"):
         attempts = search.run(problems)
@@ -84,6 +89,7 @@ class _Search:
     generator: np.random.Generator
     callback: Callback | None
     ends: float | None  # the time at which to stop
+    start: Factors | None  # where the first candidate begins
     explored: dict[Problem, list[_Explored]] = field(default_factory=dict)
 
     def run(self, problems: Sequence[Problem]) -> Results:
@@ -91,8 +97,12 @@ class _Search:
         attempts: Results = [[] for _ in problems]
         try:
             self._run(problems, attempts)
-        except KeyboardInterrupt:  # between the runs of two solvers
+        except (KeyboardInterrupt, DataLost):  # between the runs of two solvers
             self.interrupt(problems, attempts)
+        except OutOfTime:
+            for tried in attempts:
+                if tried and not _is_over(tried):
+                    tried[-1] = replace(tried[-1], status=Status.TIME_LIMIT)
         return attempts
 
     def interrupt(self, problems: Sequence[Problem], attempts: Results) -> None:
@@ -108,11 +118,13 @@ class _Search:
 
     def _run(self, problems: Sequence[Problem], attempts: Results) -> None:
         unsolved = list(range(len(problems)))
-        estimator = self._rank_estimator(problems[0])
+        estimator = self.chosen.rank_estimator if isinstance(self.chosen, Portfolio) else None
         for candidate in self.chosen.candidates(problems[0]):
             wanted = [k for k in unsolved if _is_wanted(candidate, attempts[k])]
             if not wanted:
                 continue
+            if self.start is not None and not attempts[0]:
+                candidate = _starting_at(self.start, candidate, problems[0])
             self._try(candidate, problems, attempts, wanted)
             lower = [k for k in wanted if _only_lower_rank_helps(problems[k], attempts[k][-1])]
             unsolved = [k for k in unsolved if k not in lower and not _is_over(attempts[k])]
@@ -127,11 +139,6 @@ class _Search:
                 break
             if not unsolved:
                 break
-
-    def _rank_estimator(self, problem: Problem) -> RankEstimator | None:
-        if isinstance(self.chosen, Portfolio):
-            return self.chosen.rank_estimator_for(problem)
-        return None
 
     def _try(
         self,
@@ -149,11 +156,14 @@ class _Search:
                 result = self._result_of(problems[number], candidate, outcome, first=first)
                 attempts[number].append(result)
                 done.add(number)
-        except KeyboardInterrupt:  # the others without the tests of the certificate
+        except (KeyboardInterrupt, OutOfTime, DataLost) as error:
+            late = isinstance(error, OutOfTime)
+            reason = StopReason.TIME_LIMIT if late else StopReason.INTERRUPTED
             for number, outcome in zip(numbers, outcomes, strict=True):
-                if number not in done:
-                    stopped = replace(outcome, reason=StopReason.INTERRUPTED)
-                    attempts[number].append(assemble(problems[number], candidate, stopped))
+                if number not in done:  # without the tests of the certificate
+                    stopped = replace(outcome, reason=reason)
+                    result = assemble(problems[number], candidate, stopped, self._check_time)
+                    attempts[number].append(result)
 
     def _result_of(
         self, problem: Problem, candidate: Solver[Any], outcome: Outcome, *, first: bool
@@ -336,6 +346,20 @@ class _Search:
     def _check_time(self) -> None:
         if self.ends is not None and time.perf_counter() > self.ends:
             raise OutOfTime
+
+
+def _starting_at(start: Factors, candidate: Solver[Any], problem: Problem) -> Solver[Any]:
+    """The candidate, beginning at factors in the user's units."""
+    solved = problem.with_unit_rows if candidate.unit_rows else problem
+    root = math.sqrt(solved.units.matrix)
+    U, V = (namespace(problem.y).asarray(factor, **like(problem.y)) / root for factor in start)
+    missing = problem.rank - U.shape[1]
+    if missing > 0:  # directions along which the matrix is zero
+        rng = as_generator(0)
+        more = (rng.standard_normal((factor.shape[0], missing)) for factor in (U, V))
+        dU, dV = (namespace(U).asarray(extra, **like(U)) for extra in more)
+        U, V = (namespace(U).concat(pair, axis=1) for pair in ([U, 0 * dU], [V, dV]))
+    return candidate.starting_at((U, V))
 
 
 def _result(tried: list[Recovery]) -> Recovery:

@@ -1,0 +1,317 @@
+"""Measurements in shards, which an engine computes in this process or on a cluster.
+
+Sums are added in the order of the shards, which do not depend on the engine. So the results have
+the same bits in one process and on any number of workers.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from robustrank.backend import Array, epsilon, to_numpy
+from robustrank.linalg import Factors, TangentMap, Triplets, leading_svd
+from robustrank.operators.array_backed import suit_single_precision
+from robustrank.operators.array_rows import ArrayRows
+from robustrank.operators.base import Operator
+from robustrank.operators.engine import Engine, LocalEngine
+from robustrank.operators.entries import Entries
+from robustrank.operators.kernels import stored_dtype
+from robustrank.operators.sources import RowSource, Slice, precision_of
+from robustrank.operators.spill import SpillFile
+from robustrank.operators.streamed import StreamedOperator
+from robustrank.operators.tangent import UnstoredTangent
+from robustrank.operators.tangent_storage import Place, TangentStorage
+
+_SHARD_BYTES = 2**28
+_MOST_SHARDS = 1024
+_SHARD_ENTRIES = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedOperator(Operator):
+    """Measurements whose parts are operators, row sources, or arrays on the workers of a cluster.
+
+    Parameters
+    ----------
+    shards
+        The parts in order, or handles of them that the engine knows.
+    counts
+        The number of measurements of each.
+    matrix_shape, dtype
+        Of the measured matrix and of the sensing data.
+    engine
+        Where products are computed.
+    """
+
+    shards: Sequence[Any]
+    counts: tuple[int, ...]
+    size: tuple[int, int]
+    data_type: np.dtype[Any]
+    engine: Engine
+
+    @property
+    def shape(self) -> tuple[int, tuple[int, int]]:
+        return sum(self.counts), self.size
+
+    @property
+    def dtype(self) -> Any:
+        return self.data_type
+
+    @property
+    def in_memory(self) -> bool:
+        return False
+
+    def on(self, engine: Engine) -> ShardedOperator:
+        """The same measurements, computed by another engine."""
+        moved = replace(self, engine=engine)
+        if "_norms" in vars(self):
+            vars(moved)["_norms"] = self._norms
+        return moved
+
+    def measure(self, U: Array, V: Array) -> Array:
+        return np.concatenate(self._each(_measure, shared=(U, V)))
+
+    def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
+        parts = self._each(_backproject, own=self._split(w), shared=(U, V))
+        return _total(part[0] for part in parts), _total(part[1] for part in parts)
+
+    def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
+        return self._norms
+
+    @functools.cached_property
+    def _norms(self) -> Array:
+        return np.concatenate(self._each(_row_norms, own=[(first,) for first in self._firsts]))
+
+    @property
+    def _firsts(self) -> list[int]:
+        """The number of the first measurement of each shard."""
+        return [0, *np.cumsum(self.counts)[:-1].tolist()]
+
+    def _split(self, values: Array) -> list[tuple[Array]]:
+        """The part of a vector, or of the last axis of an array, that belongs to each shard."""
+        return [
+            (values[..., first : first + count],)
+            for first, count in zip(self._firsts, self.counts, strict=True)
+        ]
+
+    def _each(self, work: Any, own: Any = None, shared: tuple[Any, ...] = ()) -> list[Any]:
+        return self.engine.each(work, self.shards, own, (self.size, *shared))
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedRows(ShardedOperator):
+    """Shards of stored sensing matrices, with a tangent map that is stored where it is fastest."""
+
+    storage: TangentStorage
+
+    def adjoint(self, w: Array) -> Array:
+        """A*(w) as an n1 × n2 array; one pass."""
+        return _total(self._each(_adjoint, own=self._split(w)))
+
+    def leading_svd(
+        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+    ) -> Triplets:
+        return leading_svd(self.adjoint(w), rank, rng, plus)
+
+    @functools.cached_property
+    def _norms(self) -> Array:
+        began = time.perf_counter()
+        norms = super()._norms
+        self.storage.pass_seconds = time.perf_counter() - began
+        return norms
+
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentMap:
+        m, width = self.measurements, U.shape[1] * sum(self.size)
+        precise = precise or not suit_single_precision(self.row_norms())
+        dtype = stored_dtype((m, *self.size), U, precise=precise)
+        bytes_needed = m * width * dtype.itemsize
+        place = self.storage.place(bytes_needed, can_spill=self.engine.is_local)
+        if place is Place.NOWHERE:
+            return UnstoredTangent(self, U, V)
+        spill = None
+        if place is Place.DISK:
+            spill = SpillFile(m, width, dtype, self.storage.folder)
+        maps = self.engine.keep(
+            _tangent,
+            self.shards,
+            own=[(first,) for first in self._firsts],
+            shared=(self.size, U, V, dtype, spill),
+        )
+        return ShardedTangent(self, tuple(maps), U, V, max(_epsilon(dtype), epsilon(U)))
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedTangent:
+    """The tangent maps of all shards as one; see ``linalg.TangentMap``."""
+
+    operator: ShardedOperator
+    maps: tuple[Any, ...]
+    U: Array
+    V: Array
+    epsilon: float
+
+    def measure(self, values: Array) -> Array:
+        """The measurements of U diag(values) Vᵀ."""
+        return np.concatenate(self._each(_measure_core, shared=(values,)))
+
+    def apply(self, W: Array) -> Array:
+        """The change of the measurements along W."""
+        return np.concatenate(self._each(_apply, shared=(W,)))
+
+    def adjoint(self, w: Array) -> Array:
+        """The adjoint of ``apply``."""
+        return _total(self._each(_adjoint_of_map, own=self.operator._split(w)))
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        """``adjoint(weights * apply(W))``."""
+        return _total(self._each(_gram, own=self.operator._split(weights), shared=(W,)))
+
+    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+        """The map from W to ``gram(weights, W)``; the weights are sent to the shards once."""
+        engine, own = self.operator.engine, self.operator._split(weights)
+        prepared = engine.keep(_normal_map, self.maps, own=own)
+        return lambda W: _total(engine.each(_apply_normal_map, prepared, shared=(W,)))
+
+    def normal_matrix(self, weights: Array) -> None:
+        """Not available: conjugate gradients are used instead."""
+        return
+
+    def quadratic_forms(self, matrix: Array) -> None:
+        """Not available."""
+        return
+
+    def admissible(self, W: Array) -> Array:
+        """Every W is admissible."""
+        return W
+
+    def share_maxima(self, rows: Array) -> Array:
+        """The largest share of each row and column of the matrix in a measurement."""
+        return np.max(np.stack(self._each(_share_maxima, own=self.operator._split(rows))), axis=0)
+
+    def share_counts(self, least: Array, weights: Array) -> Array:
+        """The weight of the measurements in which a share is larger than ``least``."""
+        own = [(part, least) for (part,) in self.operator._split(weights)]
+        return _total(self._each(_share_counts, own=own))
+
+    def _each(self, work: Any, own: Any = None, shared: tuple[Any, ...] = ()) -> list[Any]:
+        return self.operator.engine.each(work, self.maps, own, shared)
+
+
+def sharded_rows(
+    source: RowSource,
+    matrix_shape: tuple[int, int],
+    storage: TangentStorage,
+    engine: Engine | None = None,
+) -> ShardedRows:
+    """The operator of a row source, in shards that depend on the source only."""
+    row_bytes = max(source.stored_bytes, source.size * source.dtype.itemsize)
+    number = min(_MOST_SHARDS, -(-source.rows * row_bytes // _SHARD_BYTES), source.rows)
+    bounds = [k * source.rows // number for k in range(number + 1)]
+    pairs = list(itertools.pairwise(bounds))
+    shards = [Slice(source, first, last) for first, last in pairs]
+    counts = tuple(last - first for first, last in pairs)
+    return ShardedRows(
+        shards, counts, matrix_shape, source.precision, engine or LocalEngine(), storage=storage
+    )
+
+
+def sharded_chunks(
+    array: Any, matrix_shape: tuple[int, int], storage: TangentStorage, engine: Engine
+) -> ShardedRows:
+    """The operator of a dask array, whose chunks along the first axis are the shards."""
+    chunks = list(array.to_delayed().ravel())
+    precision = precision_of(np.dtype(array.dtype))
+    return ShardedRows(chunks, array.chunks[0], matrix_shape, precision, engine, storage=storage)
+
+
+def sharded_entries(entries: Entries, engine: Engine) -> ShardedOperator:
+    """Sampled entries in shards of consecutive ones."""
+    number = min(_MOST_SHARDS, -(-entries.measurements // _SHARD_ENTRIES))
+    bounds = [k * entries.measurements // number for k in range(number + 1)]
+    pairs = list(itertools.pairwise(bounds))
+    rows, columns = to_numpy(entries.rows), to_numpy(entries.columns)
+    shards = [Entries(rows[i:j], columns[i:j], entries.matrix_shape) for i, j in pairs]
+    counts = tuple(j - i for i, j in pairs)
+    return ShardedOperator(shards, counts, entries.matrix_shape, np.dtype(np.float32), engine)
+
+
+def _operator(shard: Any, size: tuple[int, int], first: int = 0) -> Any:
+    """A shard as an operator: it is one, or a row source, or an array of rows."""
+    if isinstance(shard, Operator):
+        return shard
+    source = ArrayRows(shard) if isinstance(shard, np.ndarray) else shard
+    return StreamedOperator(source, size, first=first)
+
+
+def _measure(shard: Any, size: tuple[int, int], U: Array, V: Array) -> Array:
+    return _operator(shard, size).measure(U, V)
+
+
+def _backproject(shard: Any, w: Array, size: Any, U: Array, V: Array) -> tuple[Array, Array]:
+    both: tuple[Array, Array] = _operator(shard, size).backproject(w, U, V)
+    return both
+
+
+def _adjoint(shard: Any, w: Array, size: tuple[int, int]) -> Array:
+    return _operator(shard, size).adjoint(w)
+
+
+def _row_norms(shard: Any, first: int, size: tuple[int, int]) -> Array:
+    return _operator(shard, size, first).row_norms()
+
+
+def _tangent(
+    shard: Any, first: int, size: Any, U: Array, V: Array, dtype: Any, spill: SpillFile | None
+) -> TangentMap:
+    part: TangentMap = _operator(shard, size, first).stored_tangent(U, V, dtype, spill)
+    return part
+
+
+def _measure_core(part: TangentMap, values: Array) -> Array:
+    return part.measure(values)
+
+
+def _apply(part: TangentMap, W: Array) -> Array:
+    return part.apply(W)
+
+
+def _adjoint_of_map(part: TangentMap, w: Array) -> Array:
+    return part.adjoint(w)
+
+
+def _gram(part: TangentMap, weights: Array, W: Array) -> Array:
+    return part.gram(weights, W)
+
+
+def _normal_map(part: TangentMap, weights: Array) -> tuple[TangentMap, Array]:
+    return part, weights
+
+
+def _apply_normal_map(prepared: tuple[TangentMap, Array], W: Array) -> Array:
+    part, weights = prepared
+    return part.gram(weights, W)
+
+
+def _share_maxima(part: Any, rows: Array) -> Array:
+    return part.share_maxima(rows)
+
+
+def _share_counts(part: Any, weights: Array, least: Array) -> Array:
+    return part.share_counts(least, weights)
+
+
+def _total(parts: Any) -> Array:
+    """The sum of arrays, added in their order."""
+    return functools.reduce(operator.add, parts)
+
+
+def _epsilon(dtype: Any) -> float:
+    return float(np.finfo(dtype).eps)
