@@ -79,9 +79,12 @@ def _still_close(pairs: Values, probe: Callable[[], list[Values]]) -> Values:
 def _close_pairs(probes: list[Values]) -> Values:
     """(k, 2) pairs of measurements with nearly the same direction, up to the sign."""
     directions = _directions(probes)
-    m = len(directions)
-    tree = cKDTree(np.concatenate([directions, -directions]))
-    pairs: Values = tree.query_pairs(_ANGLE, output_type="ndarray") % m
+    # With a sign that makes the first component positive; where it is small, with both signs.
+    directions = np.where(directions[:, :1] < 0, -directions, directions)
+    doubtful = np.flatnonzero(directions[:, 0] < _ANGLE)
+    numbers = np.concatenate([np.arange(len(directions)), doubtful])
+    tree = cKDTree(np.concatenate([directions, -directions[doubtful]]))
+    pairs: Values = numbers[tree.query_pairs(_ANGLE, output_type="ndarray")]
     return np.asarray(pairs[pairs[:, 0] != pairs[:, 1]])
 
 

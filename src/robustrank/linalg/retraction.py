@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from robustrank.backend import Array, namespace
+import numpy as np
+
+from robustrank.backend import Array, like, namespace, on_gpu, to_numpy
 from robustrank.linalg.products import scale_columns
 from robustrank.linalg.svd import svd_or_nan
+
+# Up to this many entries, factors on a GPU are moved to the host and back for a retraction.
+_SMALL = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +59,8 @@ def retract(point: Point, W: Array, rank: int) -> Point:
     The sum has rank 2r at most: thin QRs of the two n × 2r blocks leave a 2r × 2r SVD. If W is not
     finite, the result is NaN.
     """
+    if W.ndim == 2 and on_gpu(W) and math.prod(W.shape) <= _SMALL:
+        return _retract_on_host(point, W, rank)
     xp = namespace(W)
     n1, r = point.left.shape[-2:]
     left_q, left_r = xp.linalg.qr(xp.concat([point.left, W[..., :n1, :]], axis=-1))
@@ -63,6 +71,20 @@ def retract(point: Point, W: Array, rank: int) -> Point:
     core = xp.concat([upper, from_left], axis=-1) @ xp.matrix_transpose(right_r)
     u, values, v = svd_or_nan(core, rank)
     return Point(left=left_q @ u, values=values, right=right_q @ v)
+
+
+def _retract_on_host(point: Point, W: Array, rank: int) -> Point:
+    """The same in host memory, where decompositions of small matrices take a tenth of the time."""
+    n1, r = point.left.shape
+    xp = namespace(W)
+    values = xp.zeros((1, r), **like(W)) + point.values
+    rows = to_numpy(xp.concat([W, point.left, point.right, values], axis=0))  # one transfer
+    sizes = np.cumsum([W.shape[0], n1, point.right.shape[0]])
+    moved, left, right, (singular,) = np.split(rows, sizes)
+    found = retract(Point(left, singular, right), moved, rank)
+    packed = np.concatenate([found.left, found.right, found.values[None, :]])
+    back = xp.asarray(packed, **like(W))
+    return Point(left=back[:n1, :], values=back[-1, :], right=back[n1:-1, :])
 
 
 def distance(one: Point, other: Point) -> Array:

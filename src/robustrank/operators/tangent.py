@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from robustrank.backend import Array, epsilon, like, namespace
+from robustrank.backend import Array, epsilon, like, namespace, on_gpu
 from robustrank.linalg import as_vector, from_vector, matvec, scale_columns, vecmat
 from robustrank.operators.kernels import Kernels, kernels_for
 from robustrank.operators.shares import share_counts, share_maxima
 
-_BLOCK_ROWS = 512
+_BLOCK_ROWS, _BLOCK_ROWS_ON_GPU = 512, 4096
 
 
 class Products(Protocol):
@@ -117,8 +117,9 @@ class StoredTangent:
 
     def _blocks(self) -> Iterator[slice]:
         m = self.rows.shape[-3]
-        for first in range(0, m, _BLOCK_ROWS):
-            yield slice(first, min(first + _BLOCK_ROWS, m))
+        height = _BLOCK_ROWS_ON_GPU if on_gpu(self.rows) else _BLOCK_ROWS
+        for first in range(0, m, height):
+            yield slice(first, min(first + height, m))
 
     def _flat(self) -> Array:
         *leading, r, n = self.rows.shape

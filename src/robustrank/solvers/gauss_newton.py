@@ -278,7 +278,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         settling = phase == Phase.SETTLING
         late = settling & (iteration >= since + _SETTLING_STEPS)
         hard, typical = soft, median
-        if not is_numpy(settling) or bool(xp.any(settling)):  # elsewhere, the test takes longer
+        if settling.ndim or bool(settling):  # in a batch, some problem may be settling
             hard, typical = self._settled_weights(problem, magnitudes, fitted_with, change, late)
         return GaussNewtonState(
             U=point.scaled_left,
