@@ -6,6 +6,7 @@
 # make bench-gpu    GPU performance                     make lock       record the installed versions
 # make fuzz         100,000 calls with random input, valid or not
 # make bench-entries   speed of complete and robust_pca, also relative to other methods
+# make bench-scale     data larger than memory and clusters: speed, memory, a model of the time
 # make study-certificates   whether a wrong result is ever certified, about three hours
 #
 # Everything is installed into .venv and cached under .cache; results are written to out/ and results/.
@@ -22,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: setup demo study-certificates test test-gpu fuzz check format bench bench-entries reproduce bench-gpu figures picture lock clean
+.PHONY: setup demo study-certificates test test-gpu fuzz check format bench bench-entries bench-scale reproduce bench-gpu figures picture lock clean
 
 setup: $(READY)
 
@@ -85,6 +86,13 @@ bench-entries: $(BENCH_READY)
 	@mkdir -p out
 	@$(BIN)/python benchmarks/entries.py --json out/bench-entries.json $(if $(LARGE),--large) \
 	  $(if $(QUICK),--quick,--figure docs/entries-growth.png)
+
+# About ten minutes with a file of 2 GB in the system's temporary folder (TMPDIR); make bench-scale
+# LARGE=1 writes 20 GB, QUICK=1 tries it with 0.5 GB.
+bench-scale: $(READY)
+	@mkdir -p out
+	@$(BIN)/python benchmarks/scale.py --json out/bench-scale.json $(if $(LARGE),--large) \
+	  $(if $(QUICK),--quick)
 
 # The studies in experiments/ on small problems, with figures and a page. The studies at full size
 # take hours and can be interrupted: make reproduce FULL=1 FIG="fig1a solvers" DEVICE=cuda ONLY=default

@@ -11,6 +11,7 @@ import pytest
 
 from robustrank.backend import full_precision, like, to_numpy
 from robustrank.operators import ScaledOperator, StreamedOperator, TransposedOperator, as_operator
+from robustrank.operators.array_rows import ArrayRows
 from robustrank.problem import Problem, UndersampledWarning
 from robustrank.simulate import Planted, plant
 from robustrank.theory import degrees_of_freedom
@@ -148,7 +149,7 @@ def test_only_problems_of_one_kind_can_be_batched(small: Planted) -> None:
         "measurements": Problem(as_operator(A[:300]), y[:300], 2),
         "shape": Problem(as_operator(A.reshape(400, 15, 20)), y, 2),
         "transposed": Problem(TransposedOperator(as_operator(A.reshape(400, 15, 20))), y, 2),
-        "streamed": Problem(StreamedOperator(A, (20, 15)), y, 2),
+        "streamed": Problem(StreamedOperator(ArrayRows(A), (20, 15)), y, 2),
     }
     for name, other in others.items():
         assert not given.can_be_batched_with(other), name

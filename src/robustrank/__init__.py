@@ -11,6 +11,7 @@ from robustrank import metrics, operators, simulate, theory
 from robustrank.api import (
     Interrupted,
     InterruptedCompletion,
+    SensingDataLost,
     complete,
     recover,
     recover_many,
@@ -56,6 +57,7 @@ __all__ = [
     "RankSchedule",
     "Recovery",
     "ReducedPrecisionWarning",
+    "SensingDataLost",
     "Settling",
     "Status",
     "TwoStage",

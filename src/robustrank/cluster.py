@@ -177,6 +177,8 @@ class ClusterEngine:
                 concurrent.futures.wait([cancelled], _ANSWER_SECONDS)
             if reason := _reason_of_loss(error):
                 raise WorkersLost(reason) from error
+            if isinstance(error, OSError):  # of a file that a worker reads
+                raise DataLost(f"The sensing data can no longer be read: {error}") from error
             raise
 
     def _start(self, coroutine: Coroutine[Any, Any, Any]) -> concurrent.futures.Future[Any]:
@@ -226,6 +228,7 @@ def local_cluster(workers: int, memory_limit: str | int | None = None) -> Iterat
         ) as cluster,
         _distributed().Client(cluster, set_as_default=False) as client,
     ):
+        client.register_plugin(_ctrl_c_plugin())
         yield client
 
 
@@ -288,6 +291,21 @@ class _Parcel:
 
         values = self._message or [getattr(value, "__dict__", value) for value in self._value]
         return int(sizeof(values))
+
+
+def _ctrl_c_plugin() -> Any:
+    """A plugin by which workers ignore Ctrl-C, which a terminal sends to all processes."""
+
+    class IgnoreCtrlC(_distributed().WorkerPlugin):  # type: ignore[misc]
+        name = "robustrank-ignore-ctrl-c"
+
+        def setup(self, worker: Any) -> None:
+            import signal
+
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    return IgnoreCtrlC()
 
 
 def _same(value: Any) -> Any:

@@ -177,7 +177,7 @@ def test_ctrl_c_during_the_certificate_keeps_the_result_uncertified(
         press_ctrl_c()
         return True
 
-    monkeypatch.setattr(WatchedTangent, "gram", interrupted)
+    monkeypatch.setattr(WatchedTangent, "normal_map", interrupted)
     with pytest.raises(rr.Interrupted) as caught:
         rr.recover(small.A, small.y, 2)
     recovery = caught.value.recovery
@@ -196,9 +196,9 @@ def test_ctrl_c_during_the_certificates_of_a_batch_ends_it(
             tested.append(self)
         if len(tested) == 2:
             press_ctrl_c()
-        return self.inner.gram(*arguments)
+        return self.inner.normal_map(*arguments)
 
-    monkeypatch.setattr(WatchedTangent, "gram", interrupted_at_the_second)
+    monkeypatch.setattr(WatchedTangent, "normal_map", interrupted_at_the_second)
     results = iter(rr.recover_many(pairs, 1, solver="gauss-newton", batch=3))
     assert next(results).certified
     with pytest.raises(rr.Interrupted) as caught:

@@ -9,11 +9,25 @@ import pytest
 from scipy.stats import binom
 
 from robustrank.certificate.parts import Parts, name_parts
+from robustrank.operators import StoredTangent, UnstoredTangent
 
 
 def parts_of(supporting: Any, rejected: Any, total: int, total_rejected: float) -> Parts:
     supporting, rejected = (np.asarray(counts, float) for counts in (supporting, rejected))
     return Parts(supporting, rejected, 2, total, total_rejected)
+
+
+def tangent_of(energies: Any, rows: int) -> StoredTangent:
+    """A map of rank one in which measurement i depends on part k with energies[i, k]."""
+    stored = np.sqrt(np.asarray(energies, float))[:, None, :]
+    columns = stored.shape[2] - rows
+    return StoredTangent(stored, np.ones((rows, 1)), np.ones((columns, 1)))
+
+
+def counted(energies: Any, rows: int, labels: Any, fitted: Any) -> Parts:
+    parts = Parts.counted(tangent_of(energies, rows), labels, fitted)
+    assert parts is not None
+    return parts
 
 
 @pytest.mark.parametrize(
@@ -35,7 +49,7 @@ def test_measurements_that_depend_on_a_part_are_counted() -> None:
     """A matrix of two rows and one column; the size of a measurement does not matter."""
     energies = np.asarray([[1.0, 0, 1], [1, 0, 1], [0, 1, 1], [0, 1e6, 1e6], [1, 1, 2]])
     fitted = np.asarray([True, False, True, True, True])
-    parts = Parts.counted(energies, 2, np.arange(5), fitted)
+    parts = counted(energies, 2, np.arange(5), fitted)
     assert parts.supporting.tolist() == [2, 3, 4]
     assert parts.rejected.tolist() == [1, 0, 1]
     assert (parts.rows, parts.total, parts.total_rejected) == (2, 5, 1)
@@ -45,7 +59,7 @@ def test_repetitions_count_as_one() -> None:
     energies = np.ones((6, 3))
     labels = np.asarray([0, 0, 0, 1, 2, 2])
     fitted = np.asarray([True, True, True, True, False, False])
-    parts = Parts.counted(energies, 2, labels, fitted)
+    parts = counted(energies, 2, labels, fitted)
     assert parts.supporting == pytest.approx([2, 2, 2])
     assert parts.rejected == pytest.approx([1, 1, 1])
     assert parts.total == 3
@@ -53,8 +67,14 @@ def test_repetitions_count_as_one() -> None:
 
 def test_negligible_dependence_is_not_counted() -> None:
     energies = np.asarray([[1.0, 1e-9], [1.0, 1.0], [1.0, 1e-3]])
-    parts = Parts.counted(energies, 1, np.arange(3), np.ones(3, bool))
+    parts = counted(energies, 1, np.arange(3), np.ones(3, bool))
     assert parts.supporting.tolist() == [3, 2]
+
+
+def test_parts_are_not_counted_if_the_tangent_map_is_not_stored() -> None:
+    U = np.ones((2, 1))
+    unstored = UnstoredTangent(None, U, U)  # type: ignore[arg-type]
+    assert Parts.counted(unstored, np.arange(3), np.ones(3, bool)) is None
 
 
 def test_part_without_a_majority() -> None:

@@ -17,7 +17,7 @@ from robustrank.operators import as_operator, check_operator
 def test_doctor_reports_versions_and_passed_checks(tmp_path: Path) -> None:
     done = run("doctor", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for text in ("robustrank", "numpy", "threads", "backend torch", "GB/s"):
+    for text in ("robustrank", "numpy", "threads", "backend torch", "zarr", "distributed", "GB/s"):
         assert text in done.stdout
     assert done.stdout.count("passed") == 2
 

@@ -55,6 +55,27 @@ INVALID = {
         ["p.npz", "--tolerance", "1e400", "--solver", "median-tgd"],
         "tolerance=inf; expected zero or a",
     ),
+    "memory limit": (["p.npz", "--memory-limit", "much"], "memory_limit='much'; expected bytes"),
+    "resume from nowhere": (
+        ["p.npz", "--resume", "nowhere.npz", "--out", "x.npz"],
+        "nowhere.npz does not exist; pass a result saved with --out, or omit --resume",
+    ),
+    "resume from a matrix": (["p.npz", "--resume", "A.npy"], "A.npy must end in .npz"),
+    "resume from a problem": (["p.npz", "--resume", "no_A.npz"], "no_A.npz is not a saved result"),
+    "workers and scheduler": (
+        ["p.npz", "--workers", "2", "--scheduler", "tcp://127.0.0.1:1"],
+        "pass --scheduler or --workers, not both",
+    ),
+    "no workers": (["p.npz", "--workers", "0"], "0 is not in the range x>=1"),
+    "workers and an archive": (
+        ["p.npz", "--workers", "2"],
+        "save A as an .npy file and pass it with --sensing",
+    ),
+    "parts of different shapes": (
+        ["p.npz", "--sensing", "A.npy", "--sensing", "other.npy"],
+        "the files contain rows of different shapes",
+    ),
+    "a folder": (["p.npz", "--sensing", "empty"], "empty is a folder, but not an array of zarr"),
 }
 
 
@@ -73,6 +94,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     truth = {"truth_left": np.ones((3, 2)), "truth_right": np.ones((4, 2)), "truth_outliers": y}
     np.savez(folder / "other_truth.npz", A=A, y=y, **truth)
     np.savez(folder / "no_A.npz", y=y)
+    np.save(folder / "A.npy", A)
+    np.save(folder / "other.npy", A[:, :3])
+    (folder / "empty").mkdir()
     for name in ("circle.npz", "circle"):
         (folder / name).symlink_to(folder / name)
     bad = A.copy()

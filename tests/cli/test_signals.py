@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import COMMAND, on_terminal, wait_for
+from command_line import COMMAND, on_terminal, run, wait_for
 
 import robustrank as rr
 from robustrank.simulate import plant
@@ -21,6 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("signals")
     planted = plant(20, 15, 2, 400, outliers=0.05, rng=3)
     np.savez(path / "p.npz", A=planted.A, y=planted.y)
+    np.save(path / "A.npy", planted.A)
     return path
 
 
@@ -37,6 +38,24 @@ def test_the_result_so_far_is_saved(sent: signal.Signals, folder: Path, tmp_path
     assert recovery.status is rr.Status.INTERRUPTED
     assert recovery.iterations > 0
     assert page.exists()
+
+
+@pytest.mark.usefixtures("default_signals")
+def test_a_run_that_reads_in_blocks_is_resumed(folder: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state.npz"
+    paths = ["p.npz", "--sensing", "A.npy", "--out", str(state), "--resume", str(state)]
+    arguments = ["recover", *paths, "--rank", "2"]
+    with on_terminal([*COMMAND, *arguments, *ENDLESS], folder) as (process, terminal):
+        wait_for(terminal, b"reading the data")
+        wait_for(terminal, RUNNING)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 1
+    assert rr.load(state).status is rr.Status.INTERRUPTED
+    done = run(*arguments, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    with np.load(folder / "p.npz") as archive:
+        from_scratch = rr.recover(archive["A"], archive["y"], 2)
+    assert rr.load(state).iterations < from_scratch.iterations
 
 
 @pytest.mark.parametrize("ignored", ["INT", "HUP"])

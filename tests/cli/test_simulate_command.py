@@ -35,6 +35,8 @@ def test_sensing_data_in_a_separate_file(tmp_path: Path) -> None:
         (["x.npz", "--model", "odd"], "'odd' is not known; expected one of huge, scale"),
         (["x.npz", "--model", "gain:much"], "expected a number after the colon"),
         (["no/x.npz"], "does not exist"),
+        (["x.npz", "--sensing", "A.npy", "--seeded", "sign"], "pass --sensing or --seeded"),
+        (["x.npz", "--seeded", "odd"], "'odd' is not one of 'gaussian', 'sign'"),
     ],
 )
 def test_invalid_arguments_are_one_line_and_status_2(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,15 @@ import numpy as np
 import pytest
 
 from robustrank.backend import like, to_numpy
-from robustrank.operators import ScaledOperator, StreamedOperator, as_operator
+from robustrank.operators import (
+    ColumnStreamedOperator,
+    ScaledOperator,
+    ShardedRows,
+    StreamedOperator,
+    as_operator,
+)
 from robustrank.operators import row_norms as module
+from robustrank.operators.array_rows import ArrayRows
 from robustrank.operators.row_norms import row_norms
 
 M, N1, N2 = 41, 5, 4
@@ -86,9 +94,11 @@ LAYOUTS: dict[str, Callable[[Array, Path], Array]] = {
 def operator_of(A: Array, block_bytes: int) -> Any:
     """The operator that ``as_operator`` chooses, with small blocks if it reads in blocks."""
     operator = as_operator(A)
+    if isinstance(operator, ShardedRows):
+        return StreamedOperator(operator.shards[0], (N1, N2), block_bytes=block_bytes)
     streamed = getattr(operator, "inner", operator)
-    if isinstance(streamed, StreamedOperator):
-        streamed._reader._block_bytes = block_bytes
+    if isinstance(streamed, (StreamedOperator, ColumnStreamedOperator)):
+        streamed._products = replace(streamed._products, block_bytes=block_bytes)
         vars(streamed).pop("_norms")
     return operator
 
@@ -110,10 +120,10 @@ def test_row_that_is_not_finite_is_named_when_read_in_blocks(by_columns: bool) -
     """Row 17 is in the third block."""
     A = rows("float64")
     A[17, 11] = np.nan
+    kind = ColumnStreamedOperator if by_columns else StreamedOperator
+    source = ArrayRows(A.T if by_columns else A)
     with pytest.raises(ValueError, match="first in row 17"):
-        StreamedOperator(
-            A, (N1, N2), by_columns=by_columns, block_bytes=7 * 8 * N1 * N2
-        ).row_norms()
+        kind(source, (N1, N2), block_bytes=7 * 8 * N1 * N2).row_norms()
 
 
 def test_norms_are_computed_once() -> None:

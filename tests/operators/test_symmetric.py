@@ -139,24 +139,32 @@ def test_normal_matrix_solves_for_admissible_changes_only(xp: Any) -> None:
     matrix = to_numpy(tangent.normal_matrix(xp.asarray(w)))
     allowed = to_numpy(as_vector(tangent.admissible(xp.asarray(W))))
     gram = to_numpy(as_vector(tangent.gram(xp.asarray(w), xp.asarray(W))))
+    normal = tangent.normal_map(xp.asarray(w))(xp.asarray(W))
+    assert np.allclose(to_numpy(as_vector(normal)), gram)
     assert np.allclose(matrix @ allowed, gram)
     other = to_numpy(as_vector(xp.asarray(W))) - allowed
     assert np.allclose(matrix @ other, w.sum() * other)
     assert np.allclose(matrix, matrix.T)
 
 
-def test_energies_are_those_of_the_symmetric_sensing_data(xp: Any) -> None:
+def test_shares_are_those_of_the_symmetric_sensing_data(xp: Any) -> None:
     a, b, A = host_arrays()
     U, V = symmetric_point()
     S = (A + A.mT) / 2
     expected = np.concatenate([np.sum((S @ V) ** 2, 2), np.sum((S @ U) ** 2, 2)], axis=1)
     arrays = [xp.asarray(part) for part in (U, V)]
     stored = SymmetricOperator(as_operator(xp.asarray(A))).tangent(*arrays)
-    found = to_numpy(stored.energies())
-    shares = found / found.sum(axis=1, keepdims=True)
-    assert np.allclose(shares, expected / expected.sum(axis=1, keepdims=True))
+    shares = expected / expected.sum(axis=1, keepdims=True)
+    chosen = np.arange(M) % 3 > 0
+    found = to_numpy(stored.share_maxima(xp.asarray(chosen.astype(float))))
+    assert np.allclose(found, shares[chosen].max(axis=0))
+    least, weights = np.full(2 * N, 1 / (2 * N)), np.stack([chosen, np.linspace(1, 2, M)])
+    counts = to_numpy(stored.share_counts(xp.asarray(least), xp.asarray(weights)))
+    assert np.allclose(counts, weights @ (shares > least))
     by_products = RankOneOperator(*map(xp.asarray, (a, b)))
-    assert SymmetricOperator(by_products).tangent(*arrays).energies() is None
+    unstored = SymmetricOperator(by_products).tangent(*arrays)
+    assert unstored.share_maxima(xp.asarray(np.ones(M))) is None
+    assert unstored.share_counts(xp.asarray(least), xp.asarray(weights)) is None
 
 
 def test_passes_of_a_symmetric_problem_are_counted() -> None:

@@ -127,24 +127,48 @@ def test_tangent_map_agrees_with_its_definition(xp: Any, dtype: str, kind: str) 
         check(tangent.apply(W), along)
         check(as_vector(tangent.adjoint(w)), J.T @ host["w"])
         check(as_vector(tangent.gram(w, W)), J.T @ (host["w"] * along))
-        matrix, energies = tangent.normal_matrix(w**2), tangent.energies()
+        normal = tangent.normal_map(w)
+        for _ in range(2):  # it is applied many times
+            check(as_vector(normal(W)), J.T @ (host["w"] * along))
+        matrix = tangent.normal_matrix(w**2)
         forms = tangent.quadratic_forms(xp.asarray(S.astype(dtype)))
     assert (matrix is not None) == (kind in STORED)
     assert (forms is not None) == (kind in STORED)
     if matrix is not None:
         check(forms, np.sum((J @ S) * J, axis=1))
         check(matrix, J.T @ (host["w"][:, None] ** 2 * J))
-    assert (energies is None) == (kind in UNSTORED)
-    if energies is not None:
-        squares = (J.reshape(M, R, N1 + N2) ** 2).sum(axis=1)
-        found = to_numpy(energies).astype(float)  # each measurement in a unit of its own
-        shares = squares / squares.sum(axis=1, keepdims=True)
-        assert like(energies) == like(A)
-        assert np.allclose(found / found.sum(axis=1, keepdims=True), shares, atol=rtol)
     assert tangent.epsilon == np.finfo(dtype).eps
     assert np.array_equal(to_numpy(tangent.admissible(W)), host["W"])
     assert np.array_equal(to_numpy(tangent.U), host["U"])
     assert np.array_equal(to_numpy(tangent.V), host["V"])
+
+
+def shares_of(J: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """How much each measurement depends on each row and column of the matrix."""
+    energies = (J.reshape(M, R, N1 + N2) ** 2).sum(axis=1)
+    shares: np.ndarray[Any, Any] = energies / energies.sum(axis=1, keepdims=True)
+    return shares
+
+
+@pytest.mark.parametrize("kind", MAPS)
+def test_shares_agree_with_their_definition(xp: Any, dtype: str, kind: str) -> None:
+    host = arrays(dtype)
+    shares = shares_of(jacobian(host["A"], host["U"], host["V"]))
+    chosen = np.arange(M) % 3 > 0
+    largest = shares[chosen].max(axis=0)
+    least = np.sort(shares, axis=0)[M // 2 - 1 : M // 2 + 1].mean(axis=0)  # half are larger
+    weights = np.stack([chosen, np.linspace(1, 2, M)])
+    with full_precision(xp.asarray(host["A"])):
+        tangent = MAPS[kind](*(xp.asarray(host[name]) for name in "AUV"))
+        maxima = tangent.share_maxima(xp.asarray(chosen.astype(dtype)))
+        arguments = (xp.asarray(part.astype(dtype)) for part in (least, weights))
+        counts = tangent.share_counts(*arguments)
+    assert (maxima is None) == (counts is None) == (kind in UNSTORED)
+    if maxima is None or counts is None:
+        return
+    assert like(maxima) == like(counts) == like(xp.asarray(host["A"]))
+    assert np.allclose(to_numpy(maxima), largest, rtol=1e-4 if dtype == "float32" else 1e-12)
+    assert np.allclose(to_numpy(counts), weights @ (shares > least), rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", MAPS)
@@ -158,10 +182,12 @@ def test_tangent_map_implements_the_protocol(kind: str) -> None:
         "apply",
         "adjoint",
         "gram",
+        "normal_map",
         "normal_matrix",
         "quadratic_forms",
         "admissible",
-        "energies",
+        "share_maxima",
+        "share_counts",
     }
     host = arrays("float64")
     tangent = MAPS[kind](host["A"], host["U"], host["V"])
@@ -169,14 +195,15 @@ def test_tangent_map_implements_the_protocol(kind: str) -> None:
 
 
 @pytest.mark.parametrize("size", [1e-280, 1e280])
-def test_energies_of_normalized_sensing_data_do_not_underflow_or_overflow(size: float) -> None:
+def test_shares_of_normalized_sensing_data_do_not_underflow_or_overflow(size: float) -> None:
     host = arrays("float64")
-    plain = as_operator(host["A"]).tangent(host["U"], host["V"]).energies()
     scaled = RowScaledOperator(as_operator(size * host["A"]), np.ones(M))
-    found = ScaledOperator(scaled, 1 / size).tangent(host["U"], host["V"]).energies()
-    assert plain is not None
-    assert found is not None
-    assert np.allclose(found, plain)
+    tangent: Any = ScaledOperator(scaled, 1 / size).tangent(host["U"], host["V"])
+    shares = shares_of(jacobian(host["A"], host["U"], host["V"]))
+    maxima: Array = tangent.share_maxima(np.ones(M))
+    assert np.allclose(maxima, shares.max(axis=0), rtol=1e-12)
+    counts: Array = tangent.share_counts(np.full(N1 + N2, 0.05), np.ones((1, M)))
+    assert np.allclose(counts, [(shares > 0.05).sum(axis=0)])
 
 
 def test_part_of_a_map_changes_some_rows_and_columns_only(xp: Any) -> None:
@@ -201,6 +228,19 @@ def test_part_of_a_map_changes_some_rows_and_columns_only(xp: Any) -> None:
 def test_scattered_values_are_at_their_rows(xp: Any) -> None:
     values, rows = xp.asarray(np.asarray([5.0, 6.0])), xp.asarray(np.asarray([0, 3]))
     assert to_numpy(scattered(values, rows, 5)).tolist() == [5, 0, 0, 6, 0]
+
+
+def test_shares_are_combined_over_all_blocks() -> None:
+    rows = np.ones((1100, 1, 4))  # blocks of 512 rows and a remainder
+    rows[[700, 1050], 0, 2] = [7, 5]
+    tangent = StoredTangent(rows, np.ones((2, 1)), np.ones((2, 1)))
+    assert tangent.share_maxima(np.ones(1100)) == pytest.approx([1 / 4, 1 / 4, 49 / 52, 1 / 4])
+    without = np.where(np.arange(1100) == 700, 0.0, 1.0)
+    assert tangent.share_maxima(without)[2] == pytest.approx(25 / 28)
+    counts = tangent.share_counts(
+        np.asarray([0.2, 0.3, 0.5, 0.2]), np.stack([without, 1 - without])
+    )
+    assert counts.tolist() == [[1098, 0, 1, 1098], [0, 0, 1, 0]]
 
 
 def test_normal_matrix_is_accumulated_over_all_blocks() -> None:

@@ -37,7 +37,7 @@ BAD_SENSING: dict[str, tuple[Any, type[Exception], str]] = {
     ),
     "objects": (np.full((5, 3, 4), None), TypeError, "object; expected float32"),
     "masked": (np.ma.masked_array(np.ones((5, 3, 4))), TypeError, "A is a masked array"),
-    "text": ("A.npy", TypeError, "expected float32"),
+    "path of no file": ("A.npy", FileNotFoundError, r"A\.npy does not exist"),
 }
 
 

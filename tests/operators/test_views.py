@@ -24,6 +24,7 @@ from robustrank.operators import (
     can_be_batched,
     check_operator,
 )
+from robustrank.operators.array_rows import ArrayRows
 
 M, N1, N2 = 40, 9, 7
 ROWS = np.arange(1, M, 2)
@@ -183,7 +184,7 @@ def test_only_dense_operators_can_be_batched() -> None:
     assert can_be_batched(CountedOperator(ScaledOperator(dense, 2.0)))
     for other in (
         TransposedOperator(dense),
-        StreamedOperator(A, (N1, N2)),
+        StreamedOperator(ArrayRows(A), (N1, N2)),
         BatchedOperator([dense, dense]),
     ):
         assert not can_be_batched(other)

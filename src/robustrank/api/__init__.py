@@ -1,7 +1,7 @@
 """What users call."""
 
 from robustrank.api.complete import InterruptedCompletion, complete, robust_pca
-from robustrank.api.inputs import SOLVERS, Interrupted
+from robustrank.api.inputs import SOLVERS, Interrupted, SensingDataLost
 from robustrank.api.many import recover_many
 from robustrank.api.single import recover
 
@@ -9,6 +9,7 @@ __all__ = [
     "SOLVERS",
     "Interrupted",
     "InterruptedCompletion",
+    "SensingDataLost",
     "complete",
     "recover",
     "recover_many",

@@ -113,9 +113,9 @@ def checked_start(start: Recovery | tuple[Any, Any], problem: Problem) -> Factor
     columns = shapes[0][1] if len(shapes[0]) == 2 else 0
     if not 1 <= columns <= problem.rank or shapes != ((n1, columns), (n2, columns)):
         raise ValueError(
-            f"the factors of start have the shapes {shapes[0]} and {shapes[1]}; expected "
+            f"the factors to start from have the shapes {shapes[0]} and {shapes[1]}; expected "
             f"({n1}, r) and ({n2}, r) with r ≤ {problem.rank}"
         )
     if not all(bool(np.isfinite(to_numpy(factor)).all()) for factor in (left, right)):
-        raise ValueError("the factors of start contain NaN or infinity; expected finite numbers")
+        raise ValueError("the factors to start from contain NaN or infinity")
     return left, right

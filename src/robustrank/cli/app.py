@@ -17,6 +17,7 @@ from robustrank.cli.doctor import doctor
 from robustrank.cli.recover import recover
 from robustrank.cli.simulate import simulate
 from robustrank.cli.streams import harden_output
+from robustrank.operators import DataLost
 
 OK, NOT_CONVERGED, BAD_INPUT = 0, 1, 2
 
@@ -74,7 +75,7 @@ def run() -> int:
     except OSError as error:
         named = error.filename is not None and error.strerror is not None
         return _fail(f"{error.filename}: {error.strerror}" if named else str(error))
-    except (ValueError, TypeError, ImportError) as error:
+    except (ValueError, TypeError, ImportError, DataLost) as error:
         return _fail(str(error))
 
 

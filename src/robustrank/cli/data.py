@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,16 @@ from typing import Any
 import click
 import numpy as np
 
-from robustrank.backend import to_numpy
+from robustrank.backend import available_memory, memory_bytes, to_numpy
 from robustrank.files import atomic_writer, check_writable, map_npy, read_npz, resolved
-from robustrank.result import Recovery
+from robustrank.operators import Operator, Seeded
+from robustrank.operators.opening import open_sensing
+from robustrank.result import Recovery, load
 
 Matrix = np.ndarray[Any, Any]
 OUTPUT_SUFFIXES = (".npz", ".npy", ".csv")
+# Sensing data that is regenerated: the arguments of ``Seeded`` as arrays of an .npz file.
+SEEDED_NAMES = ("sensing_shape", "sensing_seed", "sensing_ensemble", "sensing_dtype")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +36,7 @@ class KnownTruth:
 class MeasuredData:
     """Sensing data, measurements and, for a planted problem, the truth."""
 
-    A: Matrix
+    A: Any  # an array, an array in files, or an operator
     y: Matrix
     truth: KnownTruth | None
 
@@ -52,17 +57,95 @@ class MatrixShape(click.ParamType[tuple[int, int]]):
         return int(parts[0]), int(parts[1])
 
 
-def read_data(data: Path | None, sensing: Path | None, measurements: Path | None) -> MeasuredData:
-    """Read a problem from an ``.npz`` file, from separate files, or from both."""
-    if data is None and (sensing is None or measurements is None):
+def read_data(
+    data: Path | None,
+    sensing: Sequence[Path],
+    measurements: Path | None,
+    memory_limit: str | None = None,
+) -> MeasuredData:
+    """Read a problem from an ``.npz`` file, from separate files, or from both.
+
+    Several files of sensing data are read one after another. ``memory_limit`` is for sensing data
+    that is regenerated.
+    """
+    if data is None and (not sensing or measurements is None):
         raise ValueError(
             "incomplete input: pass an .npz file with A and y, or --sensing A.npy and "
             "--measurements y.npy"
         )
     arrays = read_npz(data) if data is not None else {}
-    A = map_npy(sensing) if sensing is not None else _member(arrays, "A", data)
     y = _read_vector(measurements) if measurements is not None else _member(arrays, "y", data)
-    return MeasuredData(A, y, _truth(arrays, A, data))
+    A: Any
+    if sensing:
+        A = open_sensing(sensing[0] if len(sensing) == 1 else list(sensing))
+    elif "A" not in arrays and any(name in arrays for name in SEEDED_NAMES):
+        A = _seeded(arrays, y, data, memory_limit)
+    else:
+        A = _member(arrays, "A", data)
+    return MeasuredData(A, y, _truth(arrays, _size(A), data))
+
+
+def describe_seeded(m: int, shape: tuple[int, int], seed: int, ensemble: str, dtype: str) -> Any:
+    """The arrays of an ``.npz`` file from which ``read_data`` builds ``Seeded``."""
+    values = np.asarray([m, *shape]), str(seed), ensemble, dtype
+    return {name: np.asarray(value) for name, value in zip(SEEDED_NAMES, values, strict=True)}
+
+
+def _seeded(
+    arrays: dict[str, Matrix], y: Matrix, path: Path | None, memory_limit: str | None
+) -> Operator:
+    """The operator that a file describes. The file may be malicious: everything is checked."""
+    shape, seed, ensemble, dtype = (_member(arrays, name, path) for name in SEEDED_NAMES)
+    if shape.shape != (3,) or shape.dtype.kind not in "iu" or min(shape.tolist()) < 1:
+        raise _malformed(path, "sensing_shape", "three positive integers, m, n1 and n2")
+    m, n1, n2 = shape.tolist()
+    digits = _text(seed)
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 40 and int(digits) < 2**128):
+        raise _malformed(path, "sensing_seed", "the digits of an integer from 0 to 2^128 - 1")
+    if _text(ensemble) not in ("gaussian", "sign"):
+        raise _malformed(path, "sensing_ensemble", '"gaussian" or "sign"')
+    if _text(dtype) not in ("float32", "float64"):
+        raise _malformed(path, "sensing_dtype", '"float32" or "float64"')
+    if y.shape != (m,):
+        raise ValueError(f"y has shape {y.shape}; expected ({m},), as sensing_shape in {path} says")
+    if 8 * n1 * n2 > available_memory():
+        raise ValueError(
+            f"{path} describes matrices of {n1} × {n2}, and a single one does not fit in memory"
+        )
+    limit = None if memory_limit is None else memory_bytes(memory_limit)
+    chosen: Any = _text(ensemble)
+    return Seeded(m, (n1, n2), int(digits), chosen, dtype=_text(dtype), memory_limit=limit)
+
+
+def _text(array: Matrix) -> str:
+    """The text of an array with one string; empty for other arrays."""
+    return str(array) if array.shape == () and array.dtype.kind == "U" else ""
+
+
+def _malformed(path: Path | None, name: str, expected: str) -> ValueError:
+    return ValueError(f"{name} in {path} is malformed; expected {expected}")
+
+
+def read_start(resume: Path | None, out: Path | None) -> Recovery | None:
+    """The result to continue from; None to start from the beginning.
+
+    A file that does not exist yet is accepted if the result will be written to it.
+    """
+    if resume is None:
+        return None
+    if resume.suffix != ".npz":
+        raise ValueError(f"{resume} must end in .npz; --resume needs a result saved with --out")
+    same = out is not None and resolved(out) == resolved(resume)
+    if not resume.exists():
+        if same:
+            return None
+        raise ValueError(
+            f"{resume} does not exist; pass a result saved with --out, or omit --resume to start "
+            "from the beginning"
+        )
+    start = load(resume)
+    # A run that was stopped before its first iteration has saved a matrix of zeros.
+    return start if to_numpy(start.matrix).any() else None
 
 
 def _member(arrays: dict[str, Matrix], name: str, path: Path | None) -> Matrix:
@@ -84,16 +167,28 @@ def _read_vector(path: Path) -> Matrix:
     return values.ravel() if values.ndim == 2 and 1 in values.shape else values
 
 
-def _truth(arrays: dict[str, Matrix], A: Matrix, path: Path | None) -> KnownTruth | None:
+def _truth(
+    arrays: dict[str, Matrix], measured: tuple[int, int], path: Path | None
+) -> KnownTruth | None:
     names = ("truth_left", "truth_right", "truth_outliers")
     if not all(name in arrays for name in names):
         return None
     left, right, outliers = (arrays[name] for name in names)
     two_dimensional = left.ndim == right.ndim == 2 and left.shape[1] == right.shape[1]
-    size = A[0].size if A.ndim and len(A) else 0
-    if not two_dimensional or len(left) * len(right) != size or len(outliers) != len(A):
+    m, size = measured
+    if not two_dimensional or len(left) * len(right) != size or outliers.shape != (m,):
         raise ValueError(f"the truth in {path} does not match A; remove {', '.join(names)}")
     return KnownTruth(left, right, outliers)
+
+
+def _size(A: Any) -> tuple[int, int]:
+    """The number of measurements, and that of the entries of the matrix.
+
+    Raises if the parts of A have different shapes.
+    """
+    if isinstance(A, Operator):
+        return A.measurements, math.prod(A.matrix_shape)
+    return (A.shape[0], math.prod(A.shape[1:])) if A.shape else (0, 0)
 
 
 def check_outputs(

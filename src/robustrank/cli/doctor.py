@@ -21,6 +21,7 @@ from robustrank.simulate import plant
 
 _CORE = ("numpy", "scipy", "array-api-compat", "array-api-extra")
 _EXTRAS = ("matplotlib", "jinja2", "click", "rich", "threadpoolctl", "numba")
+_DATA = ("dask", "distributed", "h5py", "zarr")  # for sensing data larger than memory
 _PASS_BYTES = 256 * 2**20
 
 
@@ -44,7 +45,7 @@ def doctor() -> int:
 def _versions() -> Iterator[tuple[str, str]]:
     yield "robustrank", robustrank.__version__
     yield "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    for package in (*_CORE, *_EXTRAS):
+    for package in (*_CORE, *_EXTRAS, *_DATA):
         yield package, _version_of(package)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import time
+import threading
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
@@ -23,7 +23,8 @@ def meter(title: str, quiet: bool = False) -> Iterator[Meter]:
     if quiet:
         yield _silent
     elif not console.is_terminal:
-        yield _lines(console, title)
+        with _lines(console, title) as show_line:
+            yield show_line
     else:
         columns = (
             TextColumn("{task.description}"),
@@ -36,7 +37,9 @@ def meter(title: str, quiet: bool = False) -> Iterator[Meter]:
             task = bar.add_task(title, total=1.0, note="")
 
             def show(fraction: float, note: str) -> None:
-                bar.update(task, completed=max(bar.tasks[0].completed, fraction), note=note)
+                done = max(bar.tasks[0].completed, fraction)
+                # The first note at once: the next call may come after several passes.
+                bar.update(task, completed=done, note=note, refresh=done == 0)
 
             yield show
 
@@ -52,13 +55,27 @@ def _silent(_fraction: float, _note: str) -> None:
     pass
 
 
-def _lines(console: Console, title: str) -> Meter:
-    last = time.monotonic()
+@contextlib.contextmanager
+def _lines(console: Console, title: str) -> Iterator[Meter]:
+    """Print the latest state every ten seconds if it has changed, also while nothing is called."""
+    latest: list[str] = []
+    ended = threading.Event()
 
     def show(fraction: float, note: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= _PLAIN_EVERY:
-            last = time.monotonic()
-            console.print(f"{title}: about {fraction:.0%}, {note}", highlight=False)
+        done = f"about {fraction:.0%}" if fraction or not note else ""
+        latest[:] = [", ".join(filter(None, (done, note)))]
 
-    return show
+    def print_lines() -> None:
+        printed: list[str] = []
+        while not ended.wait(_PLAIN_EVERY):
+            if latest != printed:
+                printed = list(latest)
+                console.print(f"{title}: {printed[0]}", highlight=False)
+
+    thread = threading.Thread(target=print_lines, daemon=True)
+    thread.start()
+    try:
+        yield show
+    finally:
+        ended.set()
+        thread.join()

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
-from robustrank import api
+from robustrank import api, cluster
 from robustrank.api import SOLVERS, Interrupted
+from robustrank.api.inputs import SensingDataLost
+from robustrank.backend import memory_bytes
 from robustrank.cli.data import (
     MatrixShape,
     MeasuredData,
     check_outputs,
     read_data,
+    read_start,
     write_recovery,
 )
-from robustrank.cli.progress import meter, solver_callback
+from robustrank.cli.progress import Meter, meter, solver_callback
 from robustrank.metrics import evaluate
 from robustrank.report import require_report_libraries, write_report
 from robustrank.result import Recovery
@@ -29,7 +35,13 @@ _FILE = click.Path(path_type=Path)
 @click.command()
 @click.argument("data", type=_FILE, required=False)
 @click.option("--rank", type=int, required=True, help="Rank of the matrix, or an upper bound.")
-@click.option("--sensing", type=_FILE, help="Sensing data A as .npy, of any size; read in blocks.")
+@click.option(
+    "--sensing",
+    type=_FILE,
+    multiple=True,
+    help="Sensing data A as .npy file or .zarr folder, of any size; it is read in blocks. Give "
+    "the option several times for files that follow one another.",
+)
 @click.option("--measurements", type=_FILE, help="Measurements y as .npy or .csv.")
 @click.option("--shape", type=MatrixShape(), help="Shape of the matrix; needed if A is (m, n1·n2).")
 @click.option("--symmetric", is_flag=True, help="The matrix is known to be symmetric.")
@@ -42,10 +54,31 @@ _FILE = click.Path(path_type=Path)
     help="Stop when the relative change of the factors per step is smaller; 0 disables this.",
 )
 @click.option("--time-limit", type=float, help="Stop after this many seconds.")
+@click.option(
+    "--memory-limit",
+    help="Memory that the process may use if A is read in blocks, such as 2GB; with less, more "
+    "passes over the data or temporary files are needed. Default: half of what is available.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Compute in this many processes on this machine, which read A themselves.",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Compute on the dask cluster with this scheduler, such as tcp://10.0.0.1:8786.",
+)
 @click.option("--device", help='"cuda" or "cuda:1": move the data there first (needs PyTorch).')
 @click.option("--seed", type=int, help="Random seed.")
 @click.option(
     "-o", "--out", type=_FILE, help="Output file: .npz (everything), .npy or .csv (matrix)."
+)
+@click.option(
+    "--resume",
+    type=_FILE,
+    help="Continue from this result (.npz), which was saved with --out. It may be the same file "
+    "as --out; if that does not exist yet, the run starts from the beginning.",
 )
 @click.option("--report", type=_FILE, help="Write a report page to this .html file.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor summary.")
@@ -57,42 +90,107 @@ def recover(out: Path | None, report: Path | None, **given: Any) -> int:
     \b
     robustrank recover problem.npz --rank 5 --out result.npz --report report.html
     robustrank recover --sensing A.npy --measurements y.csv --rank 5 --out matrix.csv
+    robustrank recover --sensing A.npy --measurements y.npy --rank 5 --out s.npz --resume s.npz
 
-    Ctrl-C stops the run; the result so far is still written.
+    Ctrl-C stops the run; the result so far is still written. The last command continues from it
+    when it is repeated.
     """  # noqa: D301
-    check_outputs(out, report, inputs=[given[name] for name in ("data", "sensing", "measurements")])
+    inputs = [given["data"], *given["sensing"], given["measurements"]]
+    check_outputs(out, report, inputs=inputs)  # --resume may be the same file as --out
+    if given["scheduler"] is not None and given["workers"] is not None:
+        raise ValueError("pass --scheduler or --workers, not both")
+    if given["memory_limit"] is not None:
+        memory_bytes(given["memory_limit"])  # raises if it is malformed
     if report is not None:
         require_report_libraries()
-    data = read_data(given["data"], given["sensing"], given["measurements"])
+    start = read_start(given["resume"], out)
+    data = read_data(given["data"], given["sensing"], given["measurements"], given["memory_limit"])
     try:
-        recovery = _solve(data, given)
-    except Interrupted as interruption:
-        recovery = interruption.recovery
-    if out is not None:
-        write_recovery(out, recovery)
+        outcome = _solve(data, start, out, given)
+    except TimeoutError as error:  # during the validation of the data
+        click.echo(f"robustrank: {error}", err=True)
+        return 1
+    recovery = outcome.recovery
     if report is not None:
         write_report(report, recovery, truth=data.truth)
     if not given["quiet"]:
-        _print_summary(recovery, data, [path for path in (out, report) if path is not None])
+        _print_summary(outcome, data, [path for path in (out, report) if path is not None])
+    if outcome.loss:
+        click.echo(f"robustrank: {outcome.loss}", err=True)
     return 0 if recovery.certified else 1
 
 
-def _solve(data: MeasuredData, given: dict[str, Any]) -> Recovery:
-    solver = _limited(SOLVERS[given["solver"]](), given)
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    """A result, why the data was lost if it was, and a sentence about the workers, if any."""
+
+    recovery: Recovery
+    loss: str = ""
+    workers: str = ""
+
+
+def _solve(
+    data: MeasuredData, start: Recovery | None, out: Path | None, given: dict[str, Any]
+) -> _Outcome:
+    on_cluster = given["workers"] is not None or given["scheduler"] is not None
+    if on_cluster and isinstance(data.A, np.ndarray) and not isinstance(data.A, np.memmap):
+        raise ValueError(
+            f"A is stored in {given['data']}, which the workers cannot read in parts; save A as "
+            "an .npy file and pass it with --sensing"
+        )
     with meter(given["solver"], given["quiet"]) as show:
-        return api.recover(
+        if on_cluster:
+            show(0.0, "connecting to the workers")
+        with _client(given) as client:
+            outcome = _recover(data, start, client, show, given)
+            if out is not None:  # before the cluster is closed, which takes time and may fail
+                write_recovery(out, outcome.recovery)
+            if client is None or outcome.loss:
+                return outcome
+            return replace(outcome, workers=cluster.memory_report(client))
+
+
+def _recover(
+    data: MeasuredData, start: Recovery | None, client: Any, show: Meter, given: dict[str, Any]
+) -> _Outcome:
+    show(0.0, "reading the data")
+    try:
+        found = api.recover(
             data.A,
             data.y,
             given["rank"],
             shape=given["shape"],
-            solver=solver,
+            solver=_limited(SOLVERS[given["solver"]](), given),
             callback=solver_callback(show),
             time_limit=given["time_limit"],
             device=given["device"],
             rng=given["seed"],
             symmetric=given["symmetric"],
             psd=given["psd"],
+            memory_limit=given["memory_limit"],
+            client=client,
+            start=start,
         )
+    except Interrupted as interruption:
+        found = interruption.recovery
+    except SensingDataLost as lost:
+        return _Outcome(lost.recovery, loss=str(lost))
+    return _Outcome(found)
+
+
+@contextlib.contextmanager
+def _client(given: dict[str, Any]) -> Iterator[Any]:
+    """The client of the cluster to compute on, or None."""
+    if given["workers"] is not None:
+        limit = given["memory_limit"]
+        each = None if limit is None else memory_bytes(limit) // given["workers"]
+        with cluster.local_cluster(given["workers"], each) as client:
+            yield client
+    elif given["scheduler"] is not None:
+        with cluster.connected(given["scheduler"]) as client:
+            yield client
+    else:
+        yield None
 
 
 def _limited(solver: Any, given: dict[str, Any]) -> Any:
@@ -103,8 +201,11 @@ def _limited(solver: Any, given: dict[str, Any]) -> Any:
     return replace(solver, **{name: limit for name, limit in limits.items() if limit is not None})
 
 
-def _print_summary(recovery: Recovery, data: MeasuredData, written: list[Path]) -> None:
+def _print_summary(outcome: _Outcome, data: MeasuredData, written: list[Path]) -> None:
+    recovery = outcome.recovery
     click.echo(repr(recovery))
+    if outcome.workers:
+        click.echo(f"  cluster          {outcome.workers}")
     if data.truth is not None:
         evaluation = evaluate(recovery, data.truth)
         score = evaluation.outliers

@@ -8,10 +8,17 @@ from typing import Any
 import click
 import numpy as np
 
-from robustrank.cli.data import MatrixShape
+from robustrank.cli.data import MatrixShape, describe_seeded
 from robustrank.cli.progress import meter
 from robustrank.files import atomic_path, atomic_writer, check_writable, create_npy
-from robustrank.simulate import OUTLIER_MODELS, Planted, find_outlier_model, plant
+from robustrank.simulate import (
+    OUTLIER_MODELS,
+    Planted,
+    find_outlier_model,
+    plant,
+    plant_seeded,
+    sensing_seed,
+)
 
 _MODELS = "\n".join(f"  {name:<10} {model.description}" for name, model in OUTLIER_MODELS.items())
 
@@ -70,23 +77,36 @@ class OutlierModelName(click.ParamType[str]):
     type=click.Path(path_type=Path),
     help="Write the sensing data to this .npy file instead of OUTPUT; it may exceed memory.",
 )
-def simulate(output: Path, sensing: Path | None, **model: Any) -> None:
+@click.option(
+    "--seeded",
+    type=click.Choice(["gaussian", "sign"]),
+    help="Write only the seed of the sensing data, which `recover` regenerates: entries that are "
+    "standard normal or ±1. OUTPUT then has kilobytes, whatever the size of A.",
+)
+def simulate(output: Path, sensing: Path | None, seeded: str | None, **model: Any) -> None:
     """Plant a low-rank matrix, measure it, corrupt some measurements, and write OUTPUT (.npz).
 
     OUTPUT contains A and y for `robustrank recover`, and the true matrix to compare with.
     """
+    if sensing is not None and seeded is not None:
+        raise ValueError("pass --sensing or --seeded, not both: seeded data is not stored")
     for path, suffix in ((output, ".npz"), (sensing, ".npy")):
         if path is not None and path.suffix != suffix:
             raise ValueError(f"{path} must end in {suffix}")
         if path is not None:
             check_writable(path)
-    if sensing is None:
-        planted = _plant(None, **model)
-        _write(output, planted, A=planted.A)
-    else:
+    if sensing is not None:
         with atomic_path(sensing) as part:  # kept only if OUTPUT can be written too
-            planted = _plant(part, **model)
+            planted = _plant(part, None, **model)
             _write(output, planted)
+    elif seeded is not None:
+        planted = _plant(None, seeded, **model)
+        size = model["measurements"], model["shape"]
+        seed = sensing_seed(planted.seed)
+        _write(output, planted, **describe_seeded(*size, seed, seeded, model["dtype"]))
+    else:
+        planted = _plant(None, None, **model)
+        _write(output, planted, A=planted.A)
     _print_summary(planted, output, sensing)
 
 
@@ -102,7 +122,7 @@ def _write(output: Path, planted: Planted, **more: Any) -> None:
         np.savez(stream, **arrays, **more)
 
 
-def _plant(sensing: Path | None, shape: tuple[int, int], **model: Any) -> Planted:
+def _plant(sensing: Path | None, seeded: Any, shape: tuple[int, int], **model: Any) -> Planted:
     arguments = {
         "rank": model["rank"],
         "measurements": model["measurements"],
@@ -115,6 +135,8 @@ def _plant(sensing: Path | None, shape: tuple[int, int], **model: Any) -> Plante
     }
     with meter("measuring") as show:
         arguments["progress"] = lambda fraction: show(fraction, "")
+        if seeded is not None:
+            return plant_seeded(*shape, **arguments, ensemble=seeded)
         if sensing is None:
             return plant(*shape, **arguments)
         out = _reserve(sensing, (model["measurements"], *shape), model["dtype"])
@@ -132,7 +154,7 @@ def _reserve(path: Path, shape: tuple[int, int, int], dtype: str) -> np.memmap[A
 
 
 def _print_summary(planted: Planted, output: Path, sensing: Path | None) -> None:
-    m, n1, n2 = planted.A.shape
+    m, n1, n2 = len(planted.y), len(planted.left), len(planted.right)
     where = f"{output} and {sensing}" if sensing else str(output)
     click.echo(
         f"{where}: {m:,} measurements of a {n1} × {n2} matrix of rank {planted.rank}, "

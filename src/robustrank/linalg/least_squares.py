@@ -147,7 +147,7 @@ def _solve_iteratively(
         if bool(xp.all(done)):
             break
         closer, energy = next(iterates)
-        W = xp.where(done[..., None, None], W, closer)
+        W = xp.where(done[..., None, None], W, closer) if done.ndim else closer
         done = done | (energy <= target_energy)  # final, whatever rounding does to it later
     return W
 

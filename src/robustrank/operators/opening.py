@@ -33,7 +33,7 @@ class Several(list[Any]):
         for source in self:
             if source.shape[1:] != first[1:]:
                 raise ValueError(
-                    f"the files contain rows of different shapes, {first[1:]} and "
+                    f"the files contain sensing matrices of different shapes, {first[1:]} and "
                     f"{source.shape[1:]}; expected the same"
                 )
         return sum(source.rows for source in self), *first[1:]

@@ -12,7 +12,7 @@ import operator
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,12 +30,14 @@ from robustrank.operators.streamed import StreamedOperator
 from robustrank.operators.tangent import UnstoredTangent
 from robustrank.operators.tangent_storage import Place, TangentStorage
 
+Changed = TypeVar("Changed", bound="ShardedOperator")
+
 _SHARD_BYTES = 2**28
 _MOST_SHARDS = 1024
 _SHARD_ENTRIES = 2**20
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ShardedOperator(Operator):
     """Measurements whose parts are operators, row sources, or arrays on the workers of a cluster.
 
@@ -71,10 +73,13 @@ class ShardedOperator(Operator):
 
     def on(self, engine: Engine) -> ShardedOperator:
         """The same measurements, computed by another engine."""
-        moved = replace(self, engine=engine)
+        return self._with_norms(replace(self, engine=engine))
+
+    def _with_norms(self, changed: Changed) -> Changed:
+        """A changed operator that keeps the norms, if they are known."""
         if "_norms" in vars(self):
-            vars(moved)["_norms"] = self._norms
-        return moved
+            vars(changed)["_norms"] = self._norms
+        return changed
 
     def measure(self, U: Array, V: Array) -> Array:
         return np.concatenate(self._each(_measure, shared=(U, V)))
@@ -106,11 +111,16 @@ class ShardedOperator(Operator):
         return self.engine.each(work, self.shards, own, (self.size, *shared))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ShardedRows(ShardedOperator):
     """Shards of stored sensing matrices, with a tangent map that is stored where it is fastest."""
 
     storage: TangentStorage
+
+    def stored_in(self, storage: TangentStorage) -> ShardedRows:
+        """The same measurements with another storage of tangent maps."""
+        storage = replace(storage, pass_seconds=self.storage.pass_seconds)
+        return self._with_norms(replace(self, storage=storage))
 
     def adjoint(self, w: Array) -> Array:
         """A*(w) as an n1 × n2 array; one pass."""
@@ -133,7 +143,10 @@ class ShardedRows(ShardedOperator):
         precise = precise or not suit_single_precision(self.row_norms())
         dtype = stored_dtype((m, *self.size), U, precise=precise)
         bytes_needed = m * width * dtype.itemsize
-        place = self.storage.place(bytes_needed, can_spill=self.engine.is_local)
+        if self.engine.is_local:
+            place = self.storage.place(bytes_needed)
+        else:  # dask moves what does not fit to the disks of the workers
+            place = self.storage.record(Place.WORKERS, bytes_needed)
         if place is Place.NOWHERE:
             return UnstoredTangent(self, U, V)
         spill = None

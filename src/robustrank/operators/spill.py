@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,7 @@ class SpillFile:
         self.precision = self.dtype
         self.stored_bytes = size * self.dtype.itemsize
         self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        weakref.finalize(self, self._file.close)  # it is open as long as any tangent map uses it
 
     def write(self, first: int, values: Matrix) -> None:
         """Store rows, beginning with number ``first``."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from robustrank.backend import Array
 from robustrank.operators.array_backed import ArrayBackedOperator
+from robustrank.operators.array_rows import ArrayRows
 from robustrank.operators.block_products import BlockProducts
 from robustrank.operators.kernels import stored_dtype, tangent_rows
 from robustrank.operators.prefetching import BLOCK_BYTES, blocks
@@ -54,29 +55,32 @@ class StreamedOperator(ArrayBackedOperator):
     def adjoint(self, w: Array) -> Array:
         return self._products.vecmat(w).reshape(self._matrix_shape)
 
-    def tangent(
-        self, U: Array, V: Array, *, precise: bool = False
-    ) -> StoredTangent | SpilledTangent:
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> StoredTangent:
         precise = precise or not self._suits_single_precision
-        shape = self.source.rows, *self._matrix_shape
-        return self.stored_tangent(U, V, stored_dtype(shape, U, precise=precise))
+        m, r, size = self.source.rows, U.shape[1], sum(self._matrix_shape)
+        dtype = stored_dtype((m, *self._matrix_shape), U, precise=precise)
+        in_blocks = self.stored_tangent(U, V, dtype)
+        rows = in_blocks.rows.read(0, m).reshape(m, r, size)
+        return StoredTangent(rows, U, V, core=in_blocks.core)
 
     def stored_tangent(
         self, U: Array, V: Array, dtype: Any, spill: SpillFile | None = None
-    ) -> StoredTangent | SpilledTangent:
-        """The linearized measurements, in memory or in a part of a temporary file."""
+    ) -> SpilledTangent:
+        """The linearized measurements, in memory or in a part of a temporary file.
+
+        Products with them are added block by block in both places, so they have the same bits.
+        """
         m, r, size = self.source.rows, U.shape[1], sum(self._matrix_shape)
-        stored = np.empty((0 if spill else m, r, size), dtype)
+        stored = np.empty((0 if spill else m, r * size), dtype)
         core = np.empty((m, r), U.dtype)
         for part, rows, own in self._tangent_blocks(U, V, dtype):
             core[part] = own
             if spill is None:
-                stored[part] = rows
+                stored[part] = rows.reshape(len(rows), -1)
             else:
                 spill.write(self._first + part.start, rows.reshape(len(rows), -1))
-        if spill is None:
-            return StoredTangent(stored, U, V, core=core)
-        return SpilledTangent(Slice(spill, self._first, self._first + m), U, V, core)
+        place = Slice(spill, self._first, self._first + m) if spill else ArrayRows(stored)
+        return SpilledTangent(place, U, V, core)
 
     def _tangent_blocks(self, U: Array, V: Array, dtype: Any) -> Any:
         """The rows of the tangent map and of its core, block by block."""
@@ -87,7 +91,9 @@ class StreamedOperator(ArrayBackedOperator):
                 computed = kernels.tangent_rows(sensing, U, V, dtype)
                 yield part, computed.rows, computed.core
                 continue
-            rows = tangent_rows(sensing, U, V).rows
+            # Integers of one byte are read as float32, but the products with them are precise.
+            wide = sensing.astype(np.result_type(sensing, U), copy=False)
+            rows = tangent_rows(wide, U, V).rows
             yield part, rows, np.einsum("mka,ak->mk", rows[:, :, : len(U)], U)
 
     def _row_norms(self) -> Array:

@@ -25,6 +25,7 @@ class Place(Enum):
     """Where a tangent map is."""
 
     MEMORY = "in memory"
+    WORKERS = "in the memory of the workers"
     DISK = "in a temporary file"
     NOWHERE = "not stored, products take passes over the sensing data"
 
@@ -48,11 +49,14 @@ class TangentStorage:
     pass_seconds: float = 0.0
     used: dict[Place, int] = field(default_factory=dict)  # the largest map in each place
 
-    def place(self, size: int, *, can_spill: bool = True) -> Place:
+    def place(self, size: int) -> Place:
         """The place for a map of this many bytes."""
-        place = Place.MEMORY
-        if size > self.budget:
-            place = Place.DISK if can_spill and self._disk_is_faster(size) else Place.NOWHERE
+        if size <= self.budget:
+            return self.record(Place.MEMORY, size)
+        return self.record(Place.DISK if self._disk_is_faster(size) else Place.NOWHERE, size)
+
+    def record(self, place: Place, size: int) -> Place:
+        """Remember that a map of this many bytes is in a place."""
         self.used[place] = max(size, self.used.get(place, 0))
         return place
 
@@ -92,19 +96,19 @@ class TangentStorage:
 
 
 def default_storage(
-    measurements: int, path: str | None, memory_limit: int | None
+    measurements: int, folder: str | None, memory_limit: int | None
 ) -> TangentStorage:
-    """Storage that keeps the process within a limit, with temporary files beside the data.
+    """Storage that keeps the process within a limit, with temporary files in a folder.
 
     There is room for two maps, that of the last step and that of the next one.
     """
     resident = resident_memory()
     limit = resident + available_memory() // 2 if memory_limit is None else memory_limit
     budget = limit - resident - _BUFFERS - 8 * _VECTORS * measurements
-    return TangentStorage(budget=max(budget, 0) // 2, folder=_folder_beside(path))
+    return TangentStorage(budget=max(budget, 0) // 2, folder=folder)
 
 
-def _folder_beside(path: str | None) -> str | None:
+def folder_beside(path: str | None) -> str | None:
     """The folder of a file if it can be written to, else None for the system's folder."""
     if path is None:
         return None

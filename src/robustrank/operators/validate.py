@@ -24,13 +24,14 @@ from robustrank.operators.file_rows import FileRows
 from robustrank.operators.opening import open_sensing, path_of
 from robustrank.operators.sharded import (
     ShardedOperator,
+    ShardedRows,
     sharded_chunks,
     sharded_entries,
     sharded_rows,
 )
 from robustrank.operators.sources import Concatenated, RowSource
 from robustrank.operators.streamed import ColumnStreamedOperator, StreamedOperator
-from robustrank.operators.tangent_storage import TangentStorage, default_storage
+from robustrank.operators.tangent_storage import TangentStorage, default_storage, folder_beside
 from robustrank.operators.views import TransposedOperator
 
 
@@ -53,7 +54,7 @@ def as_operator(
     half of the available memory. ``engine`` is where such data is computed, by default here.
     """
     if isinstance(A, Operator):
-        return _given_operator(A, shape, engine)
+        return _given_operator(A, shape, memory_limit, engine)
     reject_masked(A, "A")
     if _is_dask_array(A):
         return _of_dask_array(A, shape, engine)
@@ -61,7 +62,7 @@ def as_operator(
     source = _source(A)
     if source is not None:
         matrix_shape = _matrix_shape(A, shape)
-        storage = default_storage(source.rows, path_of(A), memory_limit)
+        storage = default_storage(source.rows, folder_beside(path_of(A)), memory_limit)
         operator: Operator = sharded_rows(source, matrix_shape, storage, engine)
     elif engine is not None and not engine.is_local:
         raise TypeError(
@@ -74,9 +75,16 @@ def as_operator(
     return operator
 
 
-def _given_operator(A: Operator, shape: tuple[int, int] | None, engine: Engine | None) -> Operator:
+def _given_operator(
+    A: Operator,
+    shape: tuple[int, int] | None,
+    memory_limit: int | None,
+    engine: Engine | None,
+) -> Operator:
     if shape is not None and _pair(shape) != A.matrix_shape:
         raise ValueError(f"shape={shape} differs from the operator's shape {A.matrix_shape}")
+    if isinstance(A, ShardedRows) and memory_limit is not None:
+        A = A.stored_in(default_storage(A.measurements, A.storage.folder, memory_limit))
     if engine is not None and isinstance(A, ShardedOperator):
         return A.on(engine)
     if engine is None or engine.is_local:
@@ -125,7 +133,7 @@ def _of_dask_array(A: Any, shape: tuple[int, int] | None, engine: Engine | None)
             "A is a dask array; pass client=distributed.Client(…) to compute on its cluster"
         )
     whole = A.rechunk(dict.fromkeys(range(1, A.ndim), -1))
-    storage = TangentStorage(budget=2**62)  # dask moves what does not fit to the workers' disks
+    storage = TangentStorage(budget=0)
     operator = sharded_chunks(whole, _matrix_shape(A, shape), storage, engine)
     operator.row_norms()  # raises if A contains NaN or infinity
     return operator

@@ -2,7 +2,8 @@
 
 from robustrank.simulate.entries import ENTRY_OUTLIER_MODELS, PlantedEntries, plant_entries
 from robustrank.simulate.outliers import OUTLIER_MODELS, find_outlier_model
-from robustrank.simulate.planted import Planted, plant
+from robustrank.simulate.planted import Planted, plant, plant_seeded
+from robustrank.simulate.streams import sensing_seed
 
 __all__ = [
     "ENTRY_OUTLIER_MODELS",
@@ -12,4 +13,6 @@ __all__ = [
     "find_outlier_model",
     "plant",
     "plant_entries",
+    "plant_seeded",
+    "sensing_seed",
 ]

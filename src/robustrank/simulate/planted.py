@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,8 +19,9 @@ from robustrank.backend import (
     standard_normal,
     to_numpy,
 )
+from robustrank.operators import LocalEngine, Seeded
 from robustrank.simulate.outliers import OutlierContext, find_outlier_model
-from robustrank.simulate.streams import Purpose, seed_from, sensing_rows, stream
+from robustrank.simulate.streams import Purpose, seed_from, sensing_rows, sensing_seed, stream
 
 Matrix = np.ndarray[Any, Any]
 
@@ -30,7 +32,7 @@ _BLOCK_BYTES = 32 * 2**20
 class Planted:
     """A problem and its solution. Solvers get ``A`` and ``y``; the rest is for evaluating them."""
 
-    A: Array  # (m, n1, n2)
+    A: Array  # (m, n1, n2), or the operator ``Seeded``
     y: Array  # (m,)
     left: Matrix  # X, n1 × r
     right: Matrix  # Y, n2 × r
@@ -109,43 +111,166 @@ def plant(
             f'device={device!r} is not supported for NumPy arrays; pass library="torch" with it'
         )
     precision = _precision(dtype)
-    _check(n1, n2, rank, measurements, outliers, noise)
-    model, strength = find_outlier_model(outlier_model)
-    seed = seed_from(rng)
-    left, right = _factors(n1, n2, rank, _spectrum(rank, spectrum, condition_number), seed)
-    target = left @ right.T
-    norm = float(np.linalg.norm(target))
-    both = np.stack([target.ravel(), _impostor(n1, n2, rank, norm, seed).ravel()], axis=1)
+    design = _design(
+        n1,
+        n2,
+        rank,
+        measurements,
+        outliers=outliers,
+        outlier_model=outlier_model,
+        noise=noise,
+        spectrum=_spectrum(rank, spectrum, condition_number),
+        seed=seed_from(rng),
+    )
+    other = _impostor(design)
+    both = np.stack([design.target.ravel(), (other[0] @ other[1] * other[2]).ravel()], axis=1)
     A: Array
     if library == "numpy":
         A = np.empty((measurements, n1, n2), precision) if out is None else out
-        clean, impostor = _draw_and_measure(A, both, seed, progress)
+        clean, impostor = _draw_and_measure(A, both, design.seed, progress)
     else:
-        sensing_seed = int(stream(seed, Purpose.SENSING).integers(2**63))
-        A = standard_normal((measurements, n1, n2), precision, sensing_seed, library, device)
+        drawn = sensing_seed(design.seed)
+        A = standard_normal((measurements, n1, n2), precision, drawn, library, device)
         clean, impostor = _measure_on_device(A, both)
         if progress is not None:
             progress(1.0)
+    y, corrupted = _corrupt(design, clean, impostor)
+    y = namespace(A).asarray(y.astype(precision if out is None else out.dtype), **like(A))
+    return Planted(A, y, design.left, design.right, corrupted, design.seed)
 
+
+def plant_seeded(
+    n1: int,
+    n2: int,
+    rank: int,
+    measurements: int,
+    *,
+    ensemble: Literal["gaussian", "sign"] = "gaussian",
+    outliers: float = 0.0,
+    outlier_model: str = "huge",
+    noise: float = 0.0,
+    spectrum: Sequence[float] | None = None,
+    condition_number: float | None = None,
+    dtype: Any = np.float64,
+    rng: int | np.random.Generator | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Planted:
+    """A planted problem whose sensing matrices are regenerated from a seed instead of stored.
+
+    ``A`` is the operator ``rr.operators.Seeded``, so that the memory needed does not grow with the
+    size of the sensing data. The sensing matrices differ from those of ``plant`` with the same
+    seed; the true matrix is the same.
+
+    Parameters
+    ----------
+    n1, n2, rank, measurements
+        The shape and the rank of the matrix, and the number of measurements.
+    ensemble, dtype
+        The distribution of the entries, ``"gaussian"`` or ``"sign"``, and their precision; see
+        ``rr.operators.Seeded``.
+    outliers, outlier_model, noise, spectrum, condition_number, rng, progress
+        As in ``plant``.
+
+    Returns
+    -------
+    Planted
+        ``A`` and ``y`` for a solver, and the true matrix and outliers to compare with.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant_seeded(12, 9, 2, 600, ensemble="sign", outliers=0.1, rng=1)
+    >>> rr.recover(planted.A, planted.y, rank=2).status.name
+    'RECOVERED'
+    """
+    precision = _precision(dtype)
+    design = _design(
+        n1,
+        n2,
+        rank,
+        measurements,
+        outliers=outliers,
+        outlier_model=outlier_model,
+        noise=noise,
+        spectrum=_spectrum(rank, spectrum, condition_number),
+        seed=seed_from(rng),
+    )
+    operator = Seeded(measurements, (n1, n2), sensing_seed(design.seed), ensemble, dtype=precision)
+    shards = itertools.count()
+
+    def watch() -> None:  # called before each shard of both products
+        if progress is not None:
+            progress(next(shards) / (2 * len(operator.shards)))
+
+    watched = operator.on(LocalEngine(watch))
+    clean = watched.measure(design.left, design.right)
+    left, right, scale = _impostor(design)
+    y, corrupted = _corrupt(design, clean, watched.measure(scale * left, right.T))
+    if progress is not None:
+        progress(1.0)
+    y = y.astype(operator.dtype)
+    return Planted(operator, y, design.left, design.right, corrupted, design.seed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Design:
+    """The matrix, and what is done to its measurements."""
+
+    left: Matrix
+    right: Matrix
+    target: Matrix  # left · rightᵀ
+    norm: float
+    measurements: int
+    outliers: float
+    outlier_model: str
+    noise: float
+    seed: int
+
+
+def _design(
+    n1: int,
+    n2: int,
+    rank: int,
+    measurements: int,
+    *,
+    outliers: float,
+    outlier_model: str,
+    noise: float,
+    spectrum: Matrix | None,
+    seed: int,
+) -> _Design:
+    """The validated design of a problem."""
+    _check(n1, n2, rank, measurements, outliers, noise)
+    find_outlier_model(outlier_model)  # raises if it is not known
+    left, right = _factors(n1, n2, rank, spectrum, seed)
+    target = left @ right.T
+    norm = float(np.linalg.norm(target))
+    return _Design(left, right, target, norm, measurements, outliers, outlier_model, noise, seed)
+
+
+def _corrupt(design: _Design, clean: Matrix, impostor: Matrix) -> tuple[Matrix, Matrix]:
+    """The measurements with outliers and noise, and which of them are corrupted."""
+    measurements, seed = design.measurements, design.seed
+    model, strength = find_outlier_model(design.outlier_model)
     median = float(np.median(np.abs(clean)))
     eligible = np.abs(clean) > median if model.beyond_median else np.ones(measurements, bool)
-    corrupted = _support(eligible, round(outliers * measurements), seed)
+    corrupted = _support(eligible, round(design.outliers * measurements), seed)
     context = OutlierContext(
         clean=clean[corrupted],
         previous=_last_before(clean, corrupted),
         impostor=impostor[corrupted],
-        norm=norm,
+        norm=design.norm,
         median=median,
         strength=strength,
         rng=stream(seed, Purpose.OUTLIERS),
     )
     y = clean.copy()
     y[corrupted] = model.corrupt(context)
-    if noise:
-        smallest = float(np.linalg.svd(target, compute_uv=False)[rank - 1])
-        y += noise * smallest * stream(seed, Purpose.NOISE).uniform(-1, 1, measurements)
-    y = namespace(A).asarray(y.astype(precision if out is None else out.dtype), **like(A))
-    return Planted(A, y, left, right, corrupted, seed)
+    if design.noise:
+        rank = design.left.shape[1]
+        smallest = float(np.linalg.svd(design.target, compute_uv=False)[rank - 1])
+        y += design.noise * smallest * stream(seed, Purpose.NOISE).uniform(-1, 1, measurements)
+    return y, corrupted
 
 
 def _check(n1: int, n2: int, rank: int, measurements: int, outliers: float, noise: float) -> None:
@@ -221,11 +346,12 @@ def _factors(
     return np.linalg.qr(left)[0] * root, np.linalg.qr(right)[0] * root
 
 
-def _impostor(n1: int, n2: int, rank: int, norm: float, seed: int) -> Matrix:
-    rng = stream(seed, Purpose.IMPOSTOR)
-    other: Matrix = rng.standard_normal((n1, rank)) @ rng.standard_normal((rank, n2))
-    other *= norm / np.linalg.norm(other)
-    return other
+def _impostor(design: _Design) -> tuple[Matrix, Matrix, float]:
+    """Factors (n1, r) and (r, n2) of another matrix, and the scale that gives it the same norm."""
+    rng = stream(design.seed, Purpose.IMPOSTOR)
+    (n1, rank), n2 = design.left.shape, len(design.right)
+    left, right = rng.standard_normal((n1, rank)), rng.standard_normal((rank, n2))
+    return left, right, design.norm / float(np.linalg.norm(left @ right))
 
 
 def _draw_and_measure(

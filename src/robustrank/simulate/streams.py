@@ -36,6 +36,11 @@ def stream(seed: int, purpose: Purpose) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=_key(seed, purpose)))
 
 
+def sensing_seed(seed: int) -> int:
+    """The seed of sensing data that is drawn by a generator of its own."""
+    return int(stream(seed, Purpose.SENSING).integers(2**63))
+
+
 def sensing_rows(
     seed: int, first: int, count: int, size: int
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
