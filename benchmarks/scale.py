@@ -92,18 +92,20 @@ class Row:
 
 def reading_rows(path: Path) -> Iterator[Row]:
     """The speed of reading in blocks, relative to reading without the package."""
-    ratio, rate = scale_reading.npy_ratio(path)
-    yield Row(
-        "blocks of an .npy file, one product each / raw read", ratio, "×", 0.70, at_least=True
-    )
-    yield Row("  raw read", rate / 1e9, "GB/s")
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        ratio, rate = scale_reading.hdf5_ratio(path, Path(folder))
-        yield Row("blocks of an h5py dataset, one product each / slicing it", ratio, "×")
-        yield Row("  slicing", rate / 1e9, "GB/s")
-        ratio, rate = scale_reading.zarr_ratio(path, Path(folder))
-        yield Row("blocks of a zarr array, one product each / slicing it", ratio, "×")
-        yield Row("  slicing", rate / 1e9, "GB/s")
+    yield from _reading("an .npy file", "raw read", scale_reading.of_npy(path), 0.70)
+    with tempfile.TemporaryDirectory(dir=path.parent) as name:
+        folder = Path(name)
+        yield from _reading("an h5py dataset", "slicing it", scale_reading.of_hdf5(path, folder))
+        yield from _reading("a zarr array", "slicing it", scale_reading.of_zarr(path, folder))
+
+
+def _reading(
+    what: str, plain: str, found: scale_reading.Reading, target: float | None = None
+) -> Iterator[Row]:
+    each = f"blocks of {what}, one product each / {plain}"
+    yield Row(each, found.with_product, "×", target, at_least=True)
+    yield Row(f"  without the product / {plain}", found.alone, "×")
+    yield Row(f"  {plain}", found.rate / 1e9, "GB/s")
 
 
 def memory_rows(path: Path, sizes: Sizes) -> Iterator[Row]:

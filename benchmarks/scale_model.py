@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -223,7 +224,8 @@ def from_report(report: dict[str, Any]) -> str:
     # JSON has no infinity.
     rates = [fitted[name] or math.inf for name in ("bandwidth", "map_bandwidth")]
     constants = Constants(rates[0], rates[1], fitted["latency"])
-    typical = Work(**fitted["predicted_run"]["work"])
+    measured = fitted["predicted_run"]
+    typical = Work(**measured["work"])
     n1, n2 = fitted["shape"]
     rates_text = [
         f"{rate / 1e9:.2g} GB/s" if math.isfinite(rate) else "an unknown rate" for rate in rates
@@ -232,9 +234,14 @@ def from_report(report: dict[str, Any]) -> str:
         f"Fitted on {report['date']} ({report['machine']}): {rates_text[0]} of sensing data and "
         f"{rates_text[1]} of the tangent map per worker, {1e3 * constants.latency:.2g} ms per "
         f"round. A run of {n1} × {n2}, rank {fitted['rank']}: {typical.passes:g} passes, "
-        f"{typical.products:g} products, {typical.rounds:g} rounds."
+        f"{typical.products:g} products, {typical.rounds:g} rounds. With "
+        f"{gigabytes(typical.data_bytes)} on {typical.workers} workers it took "
+        f"{in_words(measured['seconds'])}; the model, fitted to smaller runs, predicted "
+        f"{in_words(measured['predicted'])}."
     )
-    return f"{sentence}\n\n{table(constants, typical, (n1, n2), fitted['rank'])}"
+    return (
+        f"{textwrap.fill(sentence, 120)}\n\n{table(constants, typical, (n1, n2), fitted['rank'])}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """How fast rows are read in blocks, compared with a plain loop over the same file.
 
 Both read what is in the page cache, in turn, in the same run. The consumer of the blocks computes
-one product, as a solver does; the plain loop only reads.
+one product, as a solver does; the plain loop only reads. Where reading is faster than memory can be
+used by a product, the ratio shows the speed of the product, so the blocks are also read without it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,27 +22,42 @@ from progress import doing
 from robustrank.operators.array_rows import ArrayRows
 from robustrank.operators.block_products import BlockProducts
 from robustrank.operators.file_rows import FileRows
-from robustrank.operators.prefetching import BLOCK_BYTES, block_rows
+from robustrank.operators.prefetching import BLOCK_BYTES, block_rows, blocks
 from robustrank.operators.sources import RowSource
 
 ROUNDS = 5
 
 
-def npy_ratio(path: Path) -> tuple[float, float]:
-    """The speed of ``blocks`` relative to a raw read, and the bytes per second of the latter."""
+@dataclass(frozen=True)
+class Reading:
+    """Speeds of ``blocks``, with one product for each and without, relative to plain reading.
+
+    ``rate`` is that of plain reading in bytes per second.
+    """
+
+    with_product: float
+    alone: float
+    rate: float
+
+
+def of_npy(path: Path) -> Reading:
+    """An ``.npy`` file, relative to reading it into one buffer."""
     source = FileRows.from_npy(path)
+    buffer = np.empty(BLOCK_BYTES, np.uint8).data
 
     def raw() -> None:
-        buffer = bytearray(BLOCK_BYTES)
         with path.open("rb", buffering=0) as stream:
+            # From the first row on, as the blocks are read. From the beginning of the file it takes
+            # twice as long, because NumPy's buffers begin 16 bytes after the beginning of a page.
+            stream.seek(source.offset)
             while stream.readinto(buffer):
                 pass
 
     return _compare(path.name, source, raw, path.stat().st_size)
 
 
-def hdf5_ratio(path: Path, folder: Path) -> tuple[float, float]:
-    """The same for a dataset of h5py with chunks of 64 rows, relative to slicing it."""
+def of_hdf5(path: Path, folder: Path) -> Reading:
+    """A dataset of h5py with chunks of 64 rows, relative to slicing it."""
     array = np.load(path, mmap_mode="r")
     target = folder / "A.h5"
     with h5py.File(target, "w") as file:
@@ -50,8 +67,8 @@ def hdf5_ratio(path: Path, folder: Path) -> tuple[float, float]:
         return _compare(target.name, ArrayRows(file["A"]), _slicing(file["A"]), array.nbytes)
 
 
-def zarr_ratio(path: Path, folder: Path) -> tuple[float, float]:
-    """The same for an array of zarr with chunks of 64 rows and its default compression."""
+def of_zarr(path: Path, folder: Path) -> Reading:
+    """An array of zarr with chunks of 64 rows and its default compression, relative to slicing."""
     array = np.load(path, mmap_mode="r")
     target = folder / "A.zarr"
     chunks = (64, *array.shape[1:])
@@ -76,20 +93,25 @@ def _slicing(array: Any) -> Callable[[], None]:
     return read
 
 
-def _compare(
-    name: str, source: RowSource, raw: Callable[[], None], size: int
-) -> tuple[float, float]:
+def _compare(name: str, source: RowSource, plain: Callable[[], None], size: int) -> Reading:
     x = np.ones(source.size)
-    products = BlockProducts(source)
-    raw()
-    products.matvec(x)
-    ratios, rates = [], []
+
+    def alone() -> None:
+        for _ in blocks(source):
+            pass
+
+    def with_product() -> None:
+        BlockProducts(source).matvec(x)
+
+    for work in (plain, alone, with_product):
+        work()  # from now on, the file is in the page cache
+    found = []
     for turn in range(ROUNDS):
         doing(f"reading {name}, {turn + 1} of {ROUNDS}")
-        plain = _seconds(raw)
-        ratios.append(plain / _seconds(lambda: products.matvec(x)))
-        rates.append(size / plain)
-    return statistics.median(ratios), statistics.median(rates)
+        seconds = _seconds(plain)
+        ratios = seconds / _seconds(with_product), seconds / _seconds(alone)
+        found.append((*ratios, size / seconds))
+    return Reading(*map(statistics.median, zip(*found, strict=True)))
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -97,11 +97,16 @@ def test_more_workers_make_neither_rounds_nor_the_driver_faster() -> None:
 @pytest.mark.parametrize("rate", [5e9, None])  # JSON has no infinity
 def test_the_table_is_made_from_the_report_of_the_benchmark(rate: float | None) -> None:
     fitted = asdict(KNOWN) | {"map_bandwidth": rate, "shape": [150, 120], "rank": 5}
-    fitted["predicted_run"] = {"work": asdict(RUN), "seconds": 1.0, "predicted": 1.0}
+    fitted["predicted_run"] = {"work": asdict(RUN), "seconds": 9.0, "predicted": 8.0}
     text = from_report({"date": "2026-11-17", "machine": "x86_64", "fit": fitted})
-    sentence, _, table = text.partition("\n\n")
+    first, _, table = text.partition("\n\n")
+    sentence = " ".join(first.split())
     assert "2 GB/s of sensing data" in sentence
     assert "20 ms per round" in sentence
+    assert (
+        "2 GB on 2 workers it took 9 s; the model, fitted to smaller runs, predicted 8 s."
+        in sentence
+    )
     lines = table.splitlines()
     assert len(lines) == 6
     assert {line.count("|") for line in lines} == {10}

@@ -42,7 +42,6 @@ def test_defaults_fulfill_the_contract(shape: tuple[int, int, int], dtype: str) 
     check = check_operator(operator)
     assert check.passed, check
     dense = as_operator(A)
-    assert operator.in_memory
     assert (operator.measurements, operator.matrix_shape) == (shape[0], shape[1:])
     assert repr(operator).startswith(f"RankOneRows({shape[0]} measurements of a {shape[1]} × ")
     rng = np.random.default_rng(1)

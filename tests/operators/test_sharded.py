@@ -142,7 +142,6 @@ def test_products_agree_with_those_of_an_array_in_memory(
     single = source in ("float32", "float16", "entries")
     assert np.dtype(operator.dtype) == ("float32" if single else "float64")
     assert operator.shape == expected.shape
-    assert not operator.in_memory
     assert f"{M} measurements of a {N1} × {N2} matrix" in repr(operator)
     U, V, W, w = factors(operator.dtype)
     close(operator.measure(U, V), expected.measure(U, V), rtol)

@@ -138,5 +138,5 @@ def test_invalid_parameters_raise(arguments: dict[str, Any]) -> None:
         GaussNewton(**arguments)
 
 
-def test_gauss_newton_has_at_most_eight_parameters() -> None:
-    assert len(fields(GaussNewton)) <= 8
+def test_gauss_newton_has_at_most_nine_parameters() -> None:
+    assert len(fields(GaussNewton)) <= 9

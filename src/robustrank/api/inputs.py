@@ -47,6 +47,9 @@ class SensingDataLost(RuntimeError):  # noqa: N818
         super().__init__(message)
         self.recovery = recovery
 
+    def __reduce__(self) -> tuple[type[SensingDataLost], tuple[str, Recovery]]:
+        return SensingDataLost, (str(self), self.recovery)
+
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during ``recover``. The result so far is in ``recovery``."""
@@ -107,7 +110,12 @@ def solver_from(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfoli
 
 def checked_start(start: Recovery | tuple[Any, Any], problem: Problem) -> Factors:
     """The factors to start from; raises if they do not fit the problem."""
-    left, right = (start.left, start.right) if isinstance(start, Recovery) else start
+    given = (start.left, start.right) if isinstance(start, Recovery) else start
+    if not (isinstance(given, (tuple, list)) and len(given) == 2 and all(map(is_array, given))):
+        raise TypeError(
+            f"start={shown(start)}; expected a result of recover, or its factors (left, right)"
+        )
+    left, right = given
     n1, n2 = problem.operator.matrix_shape
     shapes = tuple(left.shape), tuple(right.shape)
     columns = shapes[0][1] if len(shapes[0]) == 2 else 0

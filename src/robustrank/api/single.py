@@ -17,7 +17,7 @@ from robustrank.api.inputs import (
 )
 from robustrank.api.positive import positive_semidefinite
 from robustrank.backend import Seed, as_generator, as_seconds, explain_memory_errors
-from robustrank.operators import OutOfTime, how_it_was_read
+from robustrank.operators import DataLost, OutOfTime, how_it_was_read
 from robustrank.result import Recovery, Status
 from robustrank.solvers import Callback, Portfolio, Solver, solve
 
@@ -104,6 +104,8 @@ def recover(
     SensingDataLost
         If a file can no longer be read or all workers of a cluster are gone; it has the result so
         far in ``recovery``.
+    OSError
+        If A cannot be read during the validation of the input.
     TimeoutError
         If the time limit was reached while data on a disk or a cluster was validated.
     """
@@ -150,6 +152,8 @@ def recover(
         if recovery is None:  # during validation: there is no result yet
             raise
         recovery = replace(recovery, status=Status.INTERRUPTED)
+    except DataLost as error:
+        raise OSError(str(error)) from error
     except OutOfTime:  # nowhere else than during validation
         raise TimeoutError(
             "the time limit was reached while the sensing data was validated; allow at least as "

@@ -19,7 +19,7 @@ def memory_bytes(limit: Any) -> int:
     text = str(limit).strip().lower().removesuffix("b") if isinstance(limit, str) else ""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]i?|)", text)
     if found:
-        return int(float(found[1]) * (_UNITS | _BINARY)[found[2]])
+        limit = int(float(found[1]) * (_UNITS | _BINARY)[found[2]])
     if isinstance(limit, bool) or not isinstance(limit, int) or limit <= 0:
         raise ValueError(f'memory_limit={shown(limit)}; expected bytes, or text such as "2GB"')
     return limit

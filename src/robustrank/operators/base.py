@@ -64,11 +64,6 @@ class Operator(ABC):
         """(n1, n2), the shape of the measured matrix."""
         return self.shape[1]
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether the sensing data is in memory rather than in a file."""
-        return True
-
     def asarray(self, values: Any) -> Array:
         """``values`` as an array of the sensing data's library, on its device."""
         return np.asarray(values)

@@ -67,10 +67,6 @@ class ShardedOperator(Operator):
     def dtype(self) -> Any:
         return self.data_type
 
-    @property
-    def in_memory(self) -> bool:
-        return False
-
     def on(self, engine: Engine) -> ShardedOperator:
         """The same measurements, computed by another engine."""
         return self._with_norms(replace(self, engine=engine))

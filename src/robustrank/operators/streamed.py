@@ -10,11 +10,12 @@ from robustrank.backend import Array
 from robustrank.operators.array_backed import ArrayBackedOperator
 from robustrank.operators.array_rows import ArrayRows
 from robustrank.operators.block_products import BlockProducts
+from robustrank.operators.blocked_tangent import BlockedTangent
 from robustrank.operators.kernels import stored_dtype, tangent_rows
 from robustrank.operators.prefetching import BLOCK_BYTES, blocks
 from robustrank.operators.row_norms import row_norms
-from robustrank.operators.sources import RowSource, Slice, is_in_memory
-from robustrank.operators.spill import SpilledTangent, SpillFile
+from robustrank.operators.sources import RowSource, Slice
+from robustrank.operators.spill import SpillFile
 from robustrank.operators.tangent import StoredTangent
 
 
@@ -45,10 +46,6 @@ class StreamedOperator(ArrayBackedOperator):
     def dtype(self) -> Any:
         return self.source.precision
 
-    @property
-    def in_memory(self) -> bool:
-        return is_in_memory(self.source)
-
     def measure(self, U: Array, V: Array) -> Array:
         return self._products.matvec((U @ V.T).reshape(-1))
 
@@ -65,7 +62,7 @@ class StreamedOperator(ArrayBackedOperator):
 
     def stored_tangent(
         self, U: Array, V: Array, dtype: Any, spill: SpillFile | None = None
-    ) -> SpilledTangent:
+    ) -> BlockedTangent:
         """The linearized measurements, in memory or in a part of a temporary file.
 
         Products with them are added block by block in both places, so they have the same bits.
@@ -80,7 +77,7 @@ class StreamedOperator(ArrayBackedOperator):
             else:
                 spill.write(self._first + part.start, rows.reshape(len(rows), -1))
         place = Slice(spill, self._first, self._first + m) if spill else ArrayRows(stored)
-        return SpilledTangent(place, U, V, core)
+        return BlockedTangent(place, U, V, core)
 
     def _tangent_blocks(self, U: Array, V: Array, dtype: Any) -> Any:
         """The rows of the tangent map and of its core, block by block."""
@@ -126,10 +123,6 @@ class ColumnStreamedOperator(ArrayBackedOperator):
     @property
     def dtype(self) -> Any:
         return self.columns.precision
-
-    @property
-    def in_memory(self) -> bool:
-        return is_in_memory(self.columns)
 
     def measure(self, U: Array, V: Array) -> Array:
         return self._products.vecmat((U @ V.T).reshape(-1))

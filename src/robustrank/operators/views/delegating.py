@@ -24,10 +24,6 @@ class DelegatingOperator(Operator):
         return self.inner.dtype
 
     @property
-    def in_memory(self) -> bool:
-        return self.inner.in_memory
-
-    @property
     def gain(self) -> float:
         return self.inner.gain
 
