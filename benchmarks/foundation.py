@@ -206,8 +206,8 @@ def main() -> None:
     for seed in range(speed.FIRST_SEED, speed.FIRST_SEED + SPEED_TRIALS):
         timings.append(speed.measure(seed))
         print(timings[-1], flush=True)
-    for name, (target, at_least) in SPEED_TARGETS.items():
-        rows.append(Row(name, speed.median_ratio(name, timings), target, "×", at_least))
+    for name, (goal, at_least) in SPEED_TARGETS.items():
+        rows.append(Row(name, speed.median_ratio(name, timings), goal, "×", at_least))
         print(rows[-1], flush=True)
     machine = f"{platform.processor() or platform.machine()}, Python {platform.python_version()}"
     report = {

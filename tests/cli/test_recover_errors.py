@@ -73,7 +73,7 @@ INVALID = {
     ),
     "parts of different shapes": (
         ["p.npz", "--sensing", "A.npy", "--sensing", "other.npy"],
-        "the files contain rows of different shapes",
+        "the files contain sensing matrices of different shapes",
     ),
     "a folder": (["p.npz", "--sensing", "empty"], "empty is a folder, but not an array of zarr"),
 }

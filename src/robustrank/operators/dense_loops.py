@@ -70,7 +70,14 @@ def gather(J: Any, w: Any, chunk: int, parts: Any) -> None:
     """wᵀ J, one part for each chunk of rows."""
     for c in range(parts.shape[0]):
         part = parts[c]
-        for i in range(c * chunk, min((c + 1) * chunk, J.shape[0])):
+        first, last = c * chunk, min((c + 1) * chunk, J.shape[0])
+        whole = first + (last - first) // 4 * 4
+        for i in range(first, whole, 4):  # so that the part is read and written less often
+            row0, row1, row2, row3 = J[i], J[i + 1], J[i + 2], J[i + 3]
+            w0, w1, w2, w3 = w[i], w[i + 1], w[i + 2], w[i + 3]
+            for j in range(J.shape[1]):
+                part[j] += w0 * row0[j] + w1 * row1[j] + w2 * row2[j] + w3 * row3[j]
+        for i in range(whole, last):
             row, weight = J[i], w[i]
             for j in range(J.shape[1]):
                 part[j] += weight * row[j]

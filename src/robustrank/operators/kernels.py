@@ -29,6 +29,8 @@ Matrix = np.ndarray[Any, Any]
 
 # The number of partial sums of a sum over rows, and so the largest number of threads for it.
 _PARTS = 16
+# With fewer rows in each, the partial sums would need memory in comparison with the rows.
+_LEAST_ROWS = 128
 
 
 class TangentRows(NamedTuple):
@@ -110,7 +112,7 @@ def _summed(J: Matrix, dtype: Any, work: Callable[[slice, int, Matrix], None]) -
 
     The chunks do not depend on the number of threads, so the same input always gives the same bits.
     """
-    chunk = -(-len(J) // _PARTS)
+    chunk = max(-(-len(J) // _PARTS), _LEAST_ROWS)
     parts = np.zeros((-(-len(J) // chunk), J.shape[1]), dtype)
     in_blocks(
         len(parts),

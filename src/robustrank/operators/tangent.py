@@ -47,7 +47,8 @@ class StoredTangent:
     def measure(self, values: Array) -> Array:
         """The measurements of U diag(values) Vᵀ."""
         if self.core is not None:
-            return matvec(self.core, values)
+            # Not by BLAS, whose threads would spin while the next kernels run.
+            return namespace(values).sum(self.core * values[..., None, :], axis=-1)
         xp = namespace(self.U)
         scaled = scale_columns(self.U, values)
         return self.apply(xp.concat([scaled, xp.zeros_like(self.V)], axis=-2))

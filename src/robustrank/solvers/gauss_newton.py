@@ -319,8 +319,12 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
 
 
 def _is_tiny(change: Array) -> bool:
-    """Whether a step is so short that the tangent map hardly changes; not tested in a batch."""
-    return change.ndim == 0 and bool(change < _TINY_CHANGE)
+    """Whether a step is so short that the tangent map need not be computed again.
+
+    Not tested in a batch, nor with NumPy: there the map costs little more than the residuals, and
+    the threads of BLAS, by which residuals are computed, would slow down the next kernels.
+    """
+    return change.ndim == 0 and not is_numpy(change) and bool(change < _TINY_CHANGE)
 
 
 def _converges_slowly(phase: Array, iteration: int, since: Array) -> Array:
