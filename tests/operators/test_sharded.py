@@ -369,3 +369,10 @@ def test_description(tmp_path: Path) -> None:
     assert how_it_was_read(as_operator(data("float64"))) == ""
     of_entries = sharded_entries(entries(), LocalEngine())
     assert how_it_was_read(of_entries) == "read in blocks, in 5 shards"
+
+
+def test_places_of_an_earlier_call_are_not_recorded() -> None:
+    operator = Seeded(50, (6, 5), seed=1)
+    operator.tangent(np.eye(6)[:, :1], np.eye(5)[:, :1])
+    assert str(operator.storage).endswith("in memory")
+    assert str(operator.on(LocalEngine()).storage) == ""

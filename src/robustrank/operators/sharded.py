@@ -113,6 +113,11 @@ class ShardedRows(ShardedOperator):
 
     storage: TangentStorage
 
+    def on(self, engine: Engine) -> ShardedRows:
+        """The same measurements, computed by another engine, with a new record of places."""
+        storage = replace(self.storage, used={})
+        return self._with_norms(replace(self, engine=engine, storage=storage))
+
     def stored_in(self, storage: TangentStorage) -> ShardedRows:
         """The same measurements with another storage of tangent maps."""
         storage = replace(storage, pass_seconds=self.storage.pass_seconds)
