@@ -61,7 +61,7 @@ GPU_PROCESSES ?= 6
 test-gpu: $(READY)
 	XLA_PYTHON_CLIENT_PREALLOCATE=false $(BIN)/python -m pytest -m gpu --numprocesses $(GPU_PROCESSES)
 
-# Takes about half an hour; make fuzz CASES=5000 is shorter. `make test` runs 2,000 cases.
+# Takes about half an hour; make fuzz CASES=5000 is shorter. `make test` runs 1,200 cases.
 CASES ?= 100000
 fuzz: $(READY)
 	ROBUSTRANK_FUZZ=$(CASES) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/api/test_fuzz.py

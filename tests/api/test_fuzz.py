@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import robustrank as rr
 
-CASES = int(os.environ.get("ROBUSTRANK_FUZZ", "2000"))
+CASES = int(os.environ.get("ROBUSTRANK_FUZZ", "1200"))
 IN_CI = "ROBUSTRANK_FUZZ" not in os.environ
 Array = np.ndarray[Any, Any]
 
