@@ -25,10 +25,11 @@ from robustrank.linalg.svd import (
     leading_svd,
     leading_svd_by_products,
 )
-from robustrank.linalg.tangent_map import TangentMap, as_vector, from_vector
+from robustrank.linalg.tangent_map import IterativeTangent, TangentMap, as_vector, from_vector
 
 __all__ = [
     "Factors",
+    "IterativeTangent",
     "Point",
     "TangentMap",
     "Triplets",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Protocol
 
@@ -71,6 +72,33 @@ class TangentMap(Protocol):
         ``weights`` is (k, m), ``least`` is (n1 + n2,), and the result is (k, n1 + n2); None if the
         map is not stored.
         """
+
+
+class IterativeTangent(ABC):
+    """The members of a tangent map whose normal matrix is not available, given ``gram``.
+
+    Least squares with it are solved by conjugate gradients.
+    """
+
+    @abstractmethod
+    def gram(self, weights: Array, W: Array) -> Array:
+        """``adjoint(weights * apply(W))``."""
+
+    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+        """The map from W to ``gram(weights, W)``."""
+        return lambda W: self.gram(weights, W)
+
+    def normal_matrix(self, weights: Array) -> None:
+        """Not available."""
+        return
+
+    def quadratic_forms(self, matrix: Array) -> None:
+        """Not available."""
+        return
+
+    def admissible(self, W: Array) -> Array:
+        """Every W is admissible."""
+        return W
 
 
 def as_vector(W: Array) -> Array:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from robustrank.backend import Array, epsilon
-from robustrank.linalg import as_vector, from_vector
+from robustrank.linalg import IterativeTangent, as_vector, from_vector
 from robustrank.operators.block_products import BlockProducts
 from robustrank.operators.prefetching import blocks
 from robustrank.operators.shares import share_counts, share_maxima
@@ -16,7 +15,7 @@ from robustrank.operators.sources import Matrix, RowSource
 
 
 @dataclass(frozen=True, eq=False)
-class BlockedTangent:
+class BlockedTangent(IterativeTangent):
     """A tangent map whose rows are read from a source; see ``linalg.TangentMap``."""
 
     rows: RowSource  # (m, r (n1 + n2))
@@ -46,22 +45,6 @@ class BlockedTangent:
         """``adjoint(weights * apply(W))``, in one read of the rows."""
         x = BlockProducts(self.rows).gram(weights, as_vector(W))
         return from_vector(x, self.U.shape[1])
-
-    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
-        """The map from W to ``gram(weights, W)``."""
-        return lambda W: self.gram(weights, W)
-
-    def normal_matrix(self, weights: Array) -> None:
-        """Not available for a map that is read in blocks."""
-        return
-
-    def quadratic_forms(self, matrix: Array) -> None:
-        """Not available for a map that is read in blocks."""
-        return
-
-    def admissible(self, W: Array) -> Array:
-        """Every W is admissible."""
-        return W
 
     def share_maxima(self, rows: Array) -> Array:
         """The largest share of each row and column of the matrix in a measurement."""

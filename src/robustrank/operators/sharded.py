@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from robustrank.backend import Array, epsilon, to_numpy
-from robustrank.linalg import Factors, TangentMap, Triplets, leading_svd
+from robustrank.linalg import Factors, IterativeTangent, TangentMap, Triplets, leading_svd
 from robustrank.operators.array_backed import suit_single_precision
 from robustrank.operators.array_rows import ArrayRows
 from robustrank.operators.base import Operator
@@ -163,7 +163,7 @@ class ShardedRows(ShardedOperator):
 
 
 @dataclass(frozen=True, eq=False)
-class ShardedTangent:
+class ShardedTangent(IterativeTangent):
     """The tangent maps of all shards as one; see ``linalg.TangentMap``."""
 
     operator: ShardedOperator
@@ -193,18 +193,6 @@ class ShardedTangent:
         engine, own = self.operator.engine, self.operator._split(weights)
         prepared = engine.keep(_normal_map, self.maps, own=own)
         return lambda W: _total(engine.each(_apply_normal_map, prepared, shared=(W,)))
-
-    def normal_matrix(self, weights: Array) -> None:
-        """Not available: conjugate gradients are used instead."""
-        return
-
-    def quadratic_forms(self, matrix: Array) -> None:
-        """Not available."""
-        return
-
-    def admissible(self, W: Array) -> Array:
-        """Every W is admissible."""
-        return W
 
     def share_maxima(self, rows: Array) -> Array:
         """The largest share of each row and column of the matrix in a measurement."""

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from robustrank.backend import Array, epsilon, like, namespace, on_gpu
-from robustrank.linalg import as_vector, from_vector, matvec, scale_columns, vecmat
+from robustrank.linalg import (
+    IterativeTangent,
+    as_vector,
+    from_vector,
+    matvec,
+    scale_columns,
+    vecmat,
+)
 from robustrank.operators.kernels import Kernels, kernels_for
 from robustrank.operators.shares import share_counts, share_maxima
 
@@ -128,7 +135,7 @@ class StoredTangent:
 
 
 @dataclass(frozen=True, eq=False)
-class UnstoredTangent:
+class UnstoredTangent(IterativeTangent):
     """A tangent map by products: each ``apply`` or ``adjoint`` is a pass over the sensing data."""
 
     operator: Products
@@ -157,22 +164,6 @@ class UnstoredTangent:
     def gram(self, weights: Array, W: Array) -> Array:
         """``adjoint(weights * apply(W))``: two passes."""
         return self.adjoint(weights * self.apply(W))
-
-    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
-        """The map from W to ``gram(weights, W)``."""
-        return lambda W: self.gram(weights, W)
-
-    def normal_matrix(self, weights: Array) -> None:
-        """Not available without storing the map."""
-        return
-
-    def quadratic_forms(self, matrix: Array) -> None:
-        """Not available without storing the map."""
-        return
-
-    def admissible(self, W: Array) -> Array:
-        """Every W is admissible."""
-        return W
 
     def share_maxima(self, rows: Array) -> None:
         """Not available without storing the map."""
