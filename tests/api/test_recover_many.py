@@ -83,11 +83,11 @@ def test_batch_size_does_not_matter(
 
 
 def test_float32(xp: Any, mixed: list[Planted]) -> None:
+    if "jax" in xp.__name__:
+        pytest.skip("JAX compiles every operation for every dtype and batch size")
     easy = [mixed[0], mixed[4]]
     data = [cast(xp, planted, "float32") for planted in easy]
-    # JAX compiles every operation for every batch size; message passing ends with Gauss–Newton.
-    solvers = ["message-passing"] if "jax" in xp.__name__ else ["gauss-newton", "message-passing"]
-    for solver in solvers:
+    for solver in ("gauss-newton", "message-passing"):
         results = rr.recover_many(data, 1, solver=solver, batch=2)
         for planted, result in zip(easy, results, strict=True):
             assert result.status is rr.Status.RECOVERED
