@@ -138,8 +138,9 @@ class CountingEngine(WatchedEngine):
         cls.passes = cls.products = cls.rounds = 0
         cls.map_bytes = cls.product_bytes = 0.0
 
-    def _remembering(self, call: Any, *arguments: Any) -> list[Any]:
-        work, shards, _, shared = arguments
+    def _remembering(
+        self, call: Any, work: Any, shards: Any, own: Any = None, shared: tuple[Any, ...] = ()
+    ) -> list[Any]:
         kind = CountingEngine
         kind.rounds += 1
         kind.passes += work.__name__ in READ_DATA
@@ -151,7 +152,7 @@ class CountingEngine(WatchedEngine):
             (n1, n2), U, _, dtype, _ = shared
             rows = sum(shard.rows for shard in shards)
             kind.map_bytes = float(rows * U.shape[1] * (n1 + n2) * dtype.itemsize)
-        return super()._remembering(call, *arguments)
+        return super()._remembering(call, work, shards, own, shared)
 
 
 def _carry_out(task: Task) -> Outcome:

@@ -102,7 +102,7 @@ class Slow(Failing):
         return np.zeros((last - first, SIZE)) if out is None else out
 
 
-@pytest.mark.parametrize("left_by", ["close", "break", "interrupt", "garbage"])
+@pytest.mark.parametrize("left_by", ["close", "break", "interrupt", "collection"])
 def test_the_thread_ends_when_the_iteration_is_left(left_by: str) -> None:
     source = Slow()
     iterator = blocks(source, 8 * SIZE, ahead=5)
@@ -110,7 +110,7 @@ def test_the_thread_ends_when_the_iteration_is_left(left_by: str) -> None:
     assert len(readers()) == 1
     if left_by == "close":
         iterator.close()  # type: ignore[attr-defined]
-    elif left_by == "garbage":
+    elif left_by == "collection":
         del iterator
     elif left_by == "break":
         for _ in iterator:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from robustrank.operators import DataLost, Engine, LocalEngine, OutOfTime
@@ -27,29 +27,19 @@ class WatchedEngine:
         if self._ends is not None and time.perf_counter() > self._ends:
             raise OutOfTime
 
-    def keep(
-        self,
-        work: Callable[..., Any],
-        shards: Sequence[Any],
-        own: Sequence[tuple[Any, ...]] | None = None,
-        shared: tuple[Any, ...] = (),
-    ) -> list[Any]:
+    def keep(self, *arguments: Any, **named: Any) -> list[Any]:
         """Handles of the results."""
-        return self._remembering(self._inner.keep, work, shards, own, shared)
+        return self._remembering(self._inner.keep, *arguments, **named)
 
-    def each(
-        self,
-        work: Callable[..., Any],
-        shards: Sequence[Any],
-        own: Sequence[tuple[Any, ...]] | None = None,
-        shared: tuple[Any, ...] = (),
-    ) -> list[Any]:
+    def each(self, *arguments: Any, **named: Any) -> list[Any]:
         """The results."""
-        return self._remembering(self._inner.each, work, shards, own, shared)
+        return self._remembering(self._inner.each, *arguments, **named)
 
-    def _remembering(self, call: Callable[..., list[Any]], *arguments: Any) -> list[Any]:
+    def _remembering(
+        self, call: Callable[..., list[Any]], *arguments: Any, **named: Any
+    ) -> list[Any]:
         try:
-            return call(*arguments)
+            return call(*arguments, **named)
         except DataLost as error:
             self.failure = error
             raise

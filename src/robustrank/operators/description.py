@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from robustrank.operators.base import Operator
 from robustrank.operators.sharded import ShardedOperator, ShardedRows
-from robustrank.operators.views.delegating import DelegatingOperator
+from robustrank.operators.views.delegating import family
 
 
 def how_it_was_read(operator: Operator) -> str:
     """How sensing data in shards was read, and where tangent maps were; empty for other data."""
-    while isinstance(operator, DelegatingOperator):
-        operator = operator.inner
+    operator = family(operator)
     if not isinstance(operator, ShardedOperator):
         return ""
     where = "in blocks" if operator.engine.is_local else "by the workers of a cluster"

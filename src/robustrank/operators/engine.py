@@ -62,16 +62,6 @@ class LocalEngine:
         """Whether the work is done in this process."""
         return True
 
-    def keep(
-        self,
-        work: Callable[..., Any],
-        shards: Sequence[Any],
-        own: Sequence[tuple[Any, ...]] | None = None,
-        shared: tuple[Any, ...] = (),
-    ) -> list[Any]:
-        """The results themselves."""
-        return self.each(work, shards, own, shared)
-
     def each(
         self,
         work: Callable[..., Any],
@@ -88,3 +78,5 @@ class LocalEngine:
             except OSError as error:
                 raise DataLost(f"The sensing data can no longer be read: {error}") from error
         return results
+
+    keep = each

@@ -47,8 +47,10 @@ class ShardedOperator(Operator):
         The parts in order, or handles of them that the engine knows.
     counts
         The number of measurements of each.
-    matrix_shape, dtype
-        Of the measured matrix and of the sensing data.
+    size
+        The shape of the measured matrix.
+    data_type
+        The dtype of the sensing data.
     engine
         Where products are computed.
     """
@@ -216,8 +218,7 @@ def sharded_rows(
     """The operator of a row source, in shards that depend on the source only."""
     row_bytes = max(source.stored_bytes, source.size * source.dtype.itemsize)
     number = min(_MOST_SHARDS, -(-source.rows * row_bytes // _SHARD_BYTES), source.rows)
-    bounds = [k * source.rows // number for k in range(number + 1)]
-    pairs = list(itertools.pairwise(bounds))
+    pairs = _divided(source.rows, number)
     shards = [Slice(source, first, last) for first, last in pairs]
     counts = tuple(last - first for first, last in pairs)
     return ShardedRows(
@@ -237,12 +238,16 @@ def sharded_chunks(
 def sharded_entries(entries: Entries, engine: Engine) -> ShardedOperator:
     """Sampled entries in shards of consecutive ones."""
     number = min(_MOST_SHARDS, -(-entries.measurements // _SHARD_ENTRIES))
-    bounds = [k * entries.measurements // number for k in range(number + 1)]
-    pairs = list(itertools.pairwise(bounds))
+    pairs = _divided(entries.measurements, number)
     rows, columns = to_numpy(entries.rows), to_numpy(entries.columns)
     shards = [Entries(rows[i:j], columns[i:j], entries.matrix_shape) for i, j in pairs]
     counts = tuple(j - i for i, j in pairs)
     return ShardedOperator(shards, counts, entries.matrix_shape, np.dtype(np.float32), engine)
+
+
+def _divided(total: int, number: int) -> list[tuple[int, int]]:
+    """The first and last rows of this many parts of about the same size."""
+    return list(itertools.pairwise(k * total // number for k in range(number + 1)))
 
 
 def _operator(shard: Any, size: tuple[int, int], first: int = 0) -> Any:

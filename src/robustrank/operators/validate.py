@@ -21,7 +21,7 @@ from robustrank.operators.dense import DenseOperator
 from robustrank.operators.engine import Engine
 from robustrank.operators.entries import Entries
 from robustrank.operators.file_rows import FileRows
-from robustrank.operators.opening import open_sensing, path_of
+from robustrank.operators.opening import Several, open_sensing, path_of
 from robustrank.operators.sharded import (
     ShardedOperator,
     ShardedRows,
@@ -99,15 +99,13 @@ def _given_operator(
 
 def _source(A: Any) -> RowSource | None:
     """The source of rows that are read in blocks, or None for other arrays."""
-    if isinstance(A, list) and A and isinstance(A[0], (FileRows, ArrayRows)):
+    if isinstance(A, Several):
         return A[0] if len(A) == 1 else Concatenated(tuple(A))
     if isinstance(A, np.memmap):
         rows = FileRows.from_memmap(A)
         if rows is not None:
             return rows
         return ArrayRows(A) if _flat_view(A) is None and not _is_transposed(A) else None
-    if isinstance(A, (FileRows, ArrayRows)):
-        return A
     if is_array(A) or not is_sliceable(A):
         return None
     return ArrayRows(A)

@@ -13,7 +13,7 @@ from robustrank.result import StopReason
 from robustrank.solvers.base import Solver, State, StateT
 from robustrank.solvers.batching import take, take_one
 from robustrank.solvers.graph_replay import StepRunner
-from robustrank.solvers.monitor import Callback, Monitor, Outcome, Reading
+from robustrank.solvers.monitor import Callback, Monitor, Outcome, Reading, reason_of
 
 
 def drive(
@@ -41,10 +41,9 @@ def drive(
             _loop(_Batch(scaled), solver, rng, monitors, time_limit)
             return [monitor.outcome() for monitor in monitors]
         except (KeyboardInterrupt, OutOfTime, DataLost) as error:
-            late = isinstance(error, OutOfTime)
             # If all have stopped, the last one: Ctrl-C is never ignored.
             for monitor in [one for one in monitors if not one.reason] or monitors[-1:]:
-                monitor.reason = StopReason.TIME_LIMIT if late else StopReason.INTERRUPTED
+                monitor.reason = reason_of(error)
             return [monitor.outcome() for monitor in monitors]
 
 

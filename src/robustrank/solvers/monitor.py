@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from robustrank.backend import Array, like, namespace
+from robustrank.operators import OutOfTime
 from robustrank.problem import Problem, Units
 from robustrank.result import Check, History, StopReason
 from robustrank.solvers.base import Solver, State
@@ -147,6 +148,11 @@ class Monitor:
         decrease = math.log(self._largest_change / check.change)
         total = math.log(self._largest_change / self._tolerance)
         return min(1.0, max(used, decrease / total))
+
+
+def reason_of(error: BaseException) -> StopReason:
+    """The reason of a stop by Ctrl-C, by the time limit or because the data was lost."""
+    return StopReason.TIME_LIMIT if isinstance(error, OutOfTime) else StopReason.INTERRUPTED
 
 
 def zero_state(problem: Problem, solver: Solver[Any]) -> State:

@@ -29,7 +29,7 @@ from robustrank.solvers.candidates import FAULTS, MESSAGES
 from robustrank.solvers.challengers import challenged
 from robustrank.solvers.driver import drive
 from robustrank.solvers.final_fit import FinalFit, Fitted, Stopped, rows_differ
-from robustrank.solvers.monitor import Callback, Monitor, Outcome
+from robustrank.solvers.monitor import Callback, Monitor, Outcome, reason_of
 from robustrank.solvers.portfolio import Portfolio
 from robustrank.solvers.rank_estimate import RankEstimator
 
@@ -157,11 +157,9 @@ class _Search:
                 attempts[number].append(result)
                 done.add(number)
         except (KeyboardInterrupt, OutOfTime, DataLost) as error:
-            late = isinstance(error, OutOfTime)
-            reason = StopReason.TIME_LIMIT if late else StopReason.INTERRUPTED
             for number, outcome in zip(numbers, outcomes, strict=True):
                 if number not in done:  # without the tests of the certificate
-                    stopped = replace(outcome, reason=reason)
+                    stopped = replace(outcome, reason=reason_of(error))
                     result = assemble(problems[number], candidate, stopped, self._check_time)
                     attempts[number].append(result)
 

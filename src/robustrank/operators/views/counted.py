@@ -12,7 +12,7 @@ from robustrank.linalg import Factors, TangentMap, Triplets
 from robustrank.operators.base import Operator
 from robustrank.operators.tangent import StoredTangent, UnstoredTangent
 from robustrank.operators.tangent_views import SymmetricTangent, TangentView
-from robustrank.operators.views.delegating import DelegatingOperator
+from robustrank.operators.views.delegating import DelegatingOperator, family
 
 
 class PassCounter:
@@ -56,7 +56,7 @@ class CountedOperator(DelegatingOperator):
     def leading_svd(
         self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
     ) -> Triplets:
-        if type(_family(self)).leading_svd is Operator.leading_svd:
+        if type(family(self)).leading_svd is Operator.leading_svd:
             return super().leading_svd(w, rank, rng, plus)  # by products, which are counted
         self.counter.add(1)
         return self.inner.leading_svd(w, rank, rng, plus)
@@ -73,13 +73,6 @@ class CountedOperator(DelegatingOperator):
         return tangent
 
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
-        if type(_family(self)).row_norms is Operator.row_norms:
+        if type(family(self)).row_norms is Operator.row_norms:
             return Operator.row_norms(self, probes, rng)  # by products, which are counted
         return self.inner.row_norms(probes, rng)
-
-
-def _family(operator: Operator) -> Operator:
-    """The operator that all the views around it present."""
-    while isinstance(operator, DelegatingOperator):
-        operator = operator.inner
-    return operator

@@ -32,3 +32,10 @@ class DelegatingOperator(Operator):
 
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         return self.inner.row_norms(probes, rng)
+
+
+def family(operator: Operator) -> Operator:
+    """The operator that all the views around it present."""
+    while isinstance(operator, DelegatingOperator):
+        operator = operator.inner
+    return operator
