@@ -92,8 +92,14 @@ def test_result_of_every_library_can_be_saved(xp: Any, small: Planted, tmp_path:
 
 @pytest.fixture
 def _as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Solve the normal equations by a factorization, as on a GPU."""
+    """Solve the normal equations by a factorization, with single numbers on the host."""
+
+    def few_on_host(values: Any, axes: int) -> Any:
+        return to_numpy(values) if values.ndim == axes else values
+
     monkeypatch.setattr("robustrank.linalg.least_squares.on_gpu", lambda _: True)
+    for module in ("gauss_newton", "leave_one_out"):
+        monkeypatch.setattr(f"robustrank.solvers.{module}.few_on_host", few_on_host)
 
 
 @pytest.mark.usefixtures("_as_on_a_gpu")

@@ -20,7 +20,6 @@ from robustrank.backend import (
     move,
     move_to_device_of,
     on_gpu,
-    run_concurrently,
     to_numpy,
 )
 from robustrank.operators import DenseOperator, StoredTangent
@@ -177,10 +176,3 @@ def test_products_keep_their_precision(xp: Any) -> None:
         product = to_numpy(array @ array)
     exact = matrix.astype(float) @ matrix.astype(float)
     assert np.linalg.norm(product - exact) < 1e-6 * np.linalg.norm(exact)
-
-
-def test_concurrent_functions_return_both_results(xp: Any) -> None:
-    array = xp.asarray(np.arange(5.0))
-    first, second = run_concurrently(lambda: array + 1, lambda: array * 2, array)
-    assert to_numpy(first).tolist() == [1, 2, 3, 4, 5]
-    assert to_numpy(second).tolist() == [0, 2, 4, 6, 8]

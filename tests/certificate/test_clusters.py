@@ -17,6 +17,14 @@ N1, N2, R = 8, 7, 2
 Array = np.ndarray[Any, Any]
 
 
+@pytest.fixture(params=["by a tree", "in pairs, as on a GPU"], autouse=True)
+def _compared(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways of comparing rows; pairs in blocks of some rows."""
+    if request.param != "by a tree":
+        monkeypatch.setattr("robustrank.certificate.clusters.on_gpu", lambda _: True)
+        monkeypatch.setattr("robustrank.certificate.clusters._BLOCK_ENTRIES", 2**11)
+
+
 def labels_of(A: Any, xp: Any = np) -> Array:
     rng = np.random.default_rng(5)
     left, right = (

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pytest
 
 from robustrank.backend import full_precision, like, to_numpy
 from robustrank.linalg import approximate_svd_by_products, leading_svd
@@ -68,3 +69,42 @@ def test_approximate_svd_of_close_singular_values() -> None:
     assert np.allclose(values[3:], dense[3:6], rtol=0.1)
     assert np.allclose(left.T @ left, np.eye(6), atol=1e-10)
     assert np.allclose(right.T @ right, np.eye(6), atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(150, 120), (90, 160)])
+def test_approximate_triplets_of_a_matrix_with_noise(shape: tuple[int, int], dtype: str) -> None:
+    """As good as the exact ones where singular values stand out, and never larger."""
+    rng = np.random.default_rng(4)
+    n1, n2 = shape
+    signal = rng.standard_normal((n1, 3)) @ rng.standard_normal((3, n2))
+    G = (signal + rng.standard_normal(shape)).astype(dtype)
+    exact = leading_svd(G, 5, rng)
+    left, values, right = leading_svd(G, 5, rng, approximate=True)
+    assert not np.array_equal(values, exact[1])  # it is another method
+    assert values.dtype == dtype
+    assert np.allclose(values[:3], exact[1][:3], rtol=1e-5)
+    assert np.all(values <= exact[1] * (1 + 1e-5))
+    assert np.all(values[3:] > 0.8 * exact[1][3:])
+    for ours, theirs in ((left, exact[0]), (right, exact[2])):
+        assert np.allclose(ours.T @ ours, np.eye(5), atol=1e-5)
+        aligned = np.linalg.svd(ours[:, :3].T @ theirs[:, :3], compute_uv=False)
+        assert np.all(aligned > 1 - 1e-4)
+
+
+def test_small_matrices_and_other_libraries_are_decomposed_exactly(xp: Any) -> None:
+    rng = np.random.default_rng(5)
+    for shape in ((30, 20), (150, 120)):
+        G = xp.asarray(rng.standard_normal(shape))
+        if isinstance(G, np.ndarray) and shape == (150, 120):
+            continue
+        with full_precision(G):
+            values = to_numpy(leading_svd(G, 2, rng, approximate=True)[1])
+        assert np.allclose(values, np.linalg.svd(to_numpy(G), compute_uv=False)[:2], rtol=1e-5)
+
+
+def test_approximate_triplets_of_a_non_finite_matrix_are_nan() -> None:
+    G = np.ones((150, 120))
+    G[3, 4] = math.inf
+    triplets = leading_svd(G, 3, np.random.default_rng(0), approximate=True)
+    assert all(np.all(np.isnan(part)) for part in triplets)

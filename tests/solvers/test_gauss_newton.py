@@ -85,6 +85,39 @@ def test_one_pass_per_step_with_compiled_kernels() -> None:
     assert result.passes == 3 + result.iterations
 
 
+def test_a_step_releases_the_tangent_map_that_it_used(small: Planted) -> None:
+    """Only one map is in memory at a time; the old one can be computed again."""
+    solver = GaussNewton()
+    problem = rr.Problem(as_operator(small.A), small.y, 2)
+    state = solver.start(problem, np.random.default_rng(0))
+    W = np.random.default_rng(1).standard_normal((35, 2))
+    expected = solver.tangent(problem, state).apply(W)
+    after = solver.step(problem, state)
+    assert state.held.tangent is None
+    assert after.held.tangent is not None
+    assert np.allclose(solver.tangent(problem, state).apply(W), expected, rtol=1e-12)
+    assert np.array_equal(solver.step(problem, state).U, after.U)  # steps can be repeated
+
+
+def test_a_run_that_is_interrupted_within_a_step_keeps_its_state(small: Planted) -> None:
+    """The map of the last complete step was released: it must not be missed."""
+
+    class Interrupting(type(as_operator(small.A))):  # type: ignore[misc]
+        maps = 0
+
+        def tangent(self, U: Any, V: Any, *, precise: bool = False) -> Any:
+            self.maps += 1
+            if self.maps == 4:  # the first is at the start
+                raise KeyboardInterrupt
+            return super().tangent(U, V, precise=precise)
+
+    operator = Interrupting(small.A.reshape(len(small.A), -1), small.A.shape[1:])
+    with pytest.raises(rr.Interrupted) as stopped:
+        rr.recover(operator, small.y, 2, solver=GaussNewton())
+    assert stopped.value.recovery.iterations == 2
+    assert stopped.value.recovery.rank == 2
+
+
 @pytest.mark.parametrize("model", ["huge", "scale", "impostor", "flip", "cauchy", "one-sided"])
 def test_recovers_with_every_outlier_model(model: str) -> None:
     planted = plant(30, 24, 2, 1000, outliers=0.10, outlier_model=model, rng=5)

@@ -61,7 +61,7 @@ def test_after_the_hand_over_the_second_solver_steps() -> None:
         assert np.array_equal(state.U, expected.U)
         assert np.array_equal(state.change(), expected.change())
         assert solver.cutoff(state) == solver.second.cutoff(expected)
-        assert solver.tangent(problem, state) is state.inner.tangent
+        assert solver.tangent(problem, state) is state.inner.held.tangent
 
 
 def test_an_estimate_of_zero_is_replaced_by_the_spectral_initialization() -> None:

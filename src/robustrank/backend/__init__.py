@@ -36,15 +36,16 @@ from robustrank.backend.gpu import (
     ReducedPrecisionWarning,
     capture_graph,
     explain_memory_errors,
+    few_on_host,
     free_memory,
     full_precision,
     gpus,
     move,
     move_to_device_of,
     on_gpu,
-    run_concurrently,
+    triton_kernels_for,
 )
-from robustrank.backend.libraries import LIBRARIES, load_library, standard_normal
+from robustrank.backend.libraries import LIBRARIES, empty_array, load_library, standard_normal
 from robustrank.backend.loops import (
     WORTH_COMPILING,
     can_compile,
@@ -86,8 +87,10 @@ __all__ = [
     "check_same_device",
     "compiled",
     "dtype_name",
+    "empty_array",
     "epsilon",
     "explain_memory_errors",
+    "few_on_host",
     "floating_dtype",
     "free_memory",
     "full_precision",
@@ -110,7 +113,6 @@ __all__ = [
     "on_gpu",
     "reject_masked",
     "resident_memory",
-    "run_concurrently",
     "segment_sums",
     "shown",
     "solve_positive_definite",
@@ -118,5 +120,6 @@ __all__ = [
     "standard_normal",
     "thin_svd",
     "to_numpy",
+    "triton_kernels_for",
     "using_threads",
 ]

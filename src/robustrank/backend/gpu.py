@@ -1,4 +1,4 @@
-"""GPUs: which arrays are on one, moving arrays there, memory, precision and CUDA graphs."""
+"""GPUs: which arrays are on one, moving arrays there, memory, precision, kernels, CUDA graphs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from array_api_compat import (
     to_device,
 )
 
-from robustrank.backend.arrays import Array, library
+from robustrank.backend.arrays import Array, library, to_numpy
 
 
 class DeviceMemoryError(MemoryError):
@@ -44,6 +44,15 @@ def on_gpu(array: Array) -> bool:
 def on_torch_gpu(array: Array) -> bool:
     """Whether the array is a PyTorch tensor in GPU memory."""
     return is_torch_array(array) and on_gpu(array)
+
+
+def few_on_host(values: Array, axes: int) -> Array:
+    """A few numbers of one problem in host memory if a GPU has computed them.
+
+    Launching an operation on a GPU takes longer than computing it for a few numbers on the host.
+    Arrays with more than so many axes belong to a batch of problems, and stay where they are.
+    """
+    return to_numpy(values) if values.ndim == axes and on_gpu(values) else values
 
 
 def move(array: Any, target: str) -> Array:
@@ -199,29 +208,22 @@ def full_precision(array: Array) -> AbstractContextManager[Any]:
     return context
 
 
-def run_concurrently(
-    beside: Callable[[], Array], main: Callable[[], Array], array: Array
-) -> tuple[Array, Array]:
-    """The results of two functions; on a PyTorch GPU the first runs on a side stream."""
-    if not on_torch_gpu(array):
-        return beside(), main()
-    import torch
-
-    current, side = torch.cuda.current_stream(array.device), _side_stream(array.device)
-    side.wait_stream(current)
-    with torch.cuda.stream(side):
-        first = beside()
-    second = main()
-    current.wait_stream(side)
-    return first, second
+def triton_kernels_for(array: Array) -> Any:
+    """The functions of ``gpu_kernels`` for a PyTorch array on a GPU if Triton works; else None."""
+    return _triton_kernels() if on_torch_gpu(array) else None
 
 
 @functools.cache
-def _side_stream(place: Any) -> Any:
-    import torch
+def _triton_kernels() -> Any:
+    try:
+        import torch
 
-    stream: Any = torch.cuda.Stream  # not typed there
-    return stream(place)
+        from robustrank.backend import gpu_kernels
+
+        gpu_kernels.kth_smallest(torch.ones(2, device="cuda"), 0)
+    except Exception:  # not installed, a GPU that is too old, or no C compiler
+        return None
+    return gpu_kernels
 
 
 def capture_graph(

@@ -27,6 +27,20 @@ def load_library(name: str) -> Any:
         ) from error
 
 
+def empty_array(library: str, target: str | None) -> Array:
+    """An empty array of a library on a device (None: its default device), with 64-bit numbers."""
+    module = load_library(library)
+    if library == "jax":
+        if not module.config.jax_enable_x64:
+            raise ValueError(
+                "JAX has 64-bit numbers switched off; call "
+                'jax.config.update("jax_enable_x64", True) first'
+            )
+        module = module.numpy
+    empty = module.zeros(0)
+    return empty if target is None else move(empty, target)
+
+
 def standard_normal(
     shape: tuple[int, ...], dtype: str, seed: int, library: str, target: str | None
 ) -> Array:

@@ -9,7 +9,7 @@ import scipy.sparse
 from array_api_compat import is_cupy_array, is_jax_array, is_torch_array
 
 from robustrank.backend.arrays import Array, like, namespace
-from robustrank.backend.gpu import on_torch_gpu
+from robustrank.backend.gpu import on_torch_gpu, triton_kernels_for
 
 # Counting takes time for every row and column, sorting for every pair.
 _COUNTING = 4
@@ -30,6 +30,9 @@ void segment_sums(const %(type)s* values, const long long* starts, %(type)s* sum
 
 def kth_smallest(values: Array, k: int) -> Array:
     """The k-th smallest value along the last axis, counted from zero, by selection."""
+    kernels = triton_kernels_for(values)
+    if kernels is not None and kernels.can_select(values):
+        return kernels.kth_smallest(values, k)
     if is_torch_array(values):
         return values.kthvalue(k + 1, dim=-1).values
     return xpx.partition(values, k, axis=-1, xp=namespace(values))[..., k]

@@ -10,7 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from robustrank.backend import like, namespace, to_numpy
+from robustrank.backend import Array, like, namespace, on_gpu, to_numpy
 from robustrank.linalg import TangentMap
 from robustrank.operators import Operator
 from robustrank.operators.base import draw
@@ -26,6 +26,9 @@ _ANGLE = 0.05
 _PROBES = 6
 _CONFIRMING_PROBES = 12
 _CONFIRMING_COLUMNS = 8
+# On a GPU, so many measurements are compared in pairs in less time than the host needs for a tree.
+_FEW = 2**13
+_BLOCK_ENTRIES = 2**20  # of their cosines, to save memory
 
 
 def repetitions(operator: Operator, tangent: TangentMap) -> Labels:
@@ -39,11 +42,13 @@ def repetitions(operator: Operator, tangent: TangentMap) -> Labels:
     shape = (left.shape[0] + tangent.V.shape[0], left.shape[1])
 
     def along_random_directions() -> list[Values]:
-        directions = (xp.asarray(rng.standard_normal(shape), **like(left)) for _ in range(_PROBES))
-        return [to_numpy(tangent.apply(direction)) for direction in directions]
+        drawn = xp.asarray(rng.standard_normal((_PROBES, *shape)), **like(left))
+        probes = [tangent.apply(drawn[k, :, :]) for k in range(_PROBES)]
+        return list(to_numpy(xp.stack(probes, axis=0)))
 
     m = operator.measurements
-    pairs = _close_pairs(along_random_directions())
+    probes = along_random_directions()
+    pairs = _compared_pairs(probes, left) if on_gpu(left) and m <= _FEW else _close_pairs(probes)
     pairs = _still_close(pairs, along_random_directions) if len(pairs) else pairs
     if not len(pairs):
         return np.arange(m)
@@ -74,6 +79,23 @@ def _still_close(pairs: Values, probe: Callable[[], list[Values]]) -> Values:
     cosines = np.sum(directions[pairs[:, 0]] * directions[pairs[:, 1]], axis=1)
     kept: Values = pairs[np.abs(cosines) > 1 - _ANGLE**2 / 2]
     return kept
+
+
+def _compared_pairs(probes: list[Values], example: Array) -> Values:
+    """The same as ``_close_pairs``, by comparing all pairs on the device of an array."""
+    xp = namespace(example)
+    directions = xp.asarray(_directions(probes), **like(example))
+    m, least = directions.shape[0], 1 - _ANGLE**2 / 2
+    height = max(1, _BLOCK_ENTRIES // m)
+    found = [np.empty((0, 2), np.intp)]
+    for first in range(0, m, height):
+        rows = directions[first : min(first + height, m), :]
+        cosines = rows @ xp.matrix_transpose(directions)
+        close = xp.triu((cosines > least) | (cosines < -least), k=first + 1)
+        if bool(xp.any(close)):
+            one, other = (to_numpy(numbers) for numbers in xp.nonzero(close))
+            found.append(np.stack([first + one, other], axis=1))
+    return np.concatenate(found)
 
 
 def _close_pairs(probes: list[Values]) -> Values:

@@ -69,19 +69,26 @@ def certify(fit: Fit, reason: StopReason) -> tuple[Certificate, Status]:
     """
     with np.errstate(over="ignore", invalid="ignore"):  # a diverged run has residuals of any size
         labels: Labels = np.arange(fit.problem.operator.measurements)
-        certificate = _count(fit, labels, quick=reason is StopReason.INTERRUPTED)
+        counted = _on_host(fit)
+        certificate = _count(counted, labels, quick=reason is StopReason.INTERRUPTED)
         status = conclude(reason, certificate)
         if not status.certified:
             return certificate, status
         tangent = fit.linearize()
         labels = repetitions(fit.problem.operator, tangent)
-        certificate = _count(fit, labels)
+        certificate = _count(counted, labels)
         status = conclude(reason, certificate)
         if status.certified:
             exact = status is Status.RECOVERED
             certificate = _examined(fit, tangent, labels, certificate, exact=exact)
             status = conclude(reason, certificate)
     return certificate, status
+
+
+def _on_host(fit: Fit) -> Fit:
+    """The fit with its measurements in host memory, where counting takes no launches on a GPU."""
+    residual, weights, spread = map(to_numpy, (fit.residual, fit.weights, fit.spread))
+    return replace(fit, residual=residual, weights=weights, spread=spread)
 
 
 def conclude(reason: StopReason, certificate: Certificate) -> Status:

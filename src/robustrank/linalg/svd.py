@@ -16,21 +16,32 @@ Factors = tuple[Array, Array]  # (U, V), standing for U Vᵀ
 _DENSE_LIMIT = 600
 # Of the approximate decomposition: vectors beyond the rank, and iterations.
 _MORE_VECTORS, _SUBSPACE_ITERATIONS = 8, 5
+# A matrix with fewer rows or columns than so many times these vectors is decomposed exactly.
+_FEW_SUBSPACES = 4
 
 
 def leading_svd(
-    matrix: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+    matrix: Array,
+    rank: int,
+    rng: np.random.Generator,
+    plus: Factors | None = None,
+    *,
+    approximate: bool = False,
 ) -> Triplets:
     """The leading singular triplets of ``matrix``, largest first, over leading axes.
 
     With ``plus`` = (U, V) they are those of matrix + U Vᵀ. A large NumPy matrix is decomposed by
-    the Lanczos method, so that no n1 × n1 array is formed. If the matrix is not finite, the
+    the Lanczos method, so that no n1 × n1 array is formed; if they may be ``approximate``, those of
+    all but small NumPy matrices are found by subspace iterations. If the matrix is not finite, the
     triplets are NaN.
     """
     xp = namespace(matrix)
     if plus is not None:
         matrix = matrix + plus[0] @ xp.matrix_transpose(plus[1])
-    if is_numpy(matrix) and matrix.ndim == 2 and _is_large(matrix.shape, rank):
+    single = is_numpy(matrix) and matrix.ndim == 2
+    if approximate and single and min(matrix.shape) > _FEW_SUBSPACES * (rank + _MORE_VECTORS):
+        return svd_or_nan(matrix, rank, lambda it: _by_subspace_iterations(it, rank))
+    if single and _is_large(matrix.shape, rank):
         return svd_or_nan(matrix, rank, lambda it: _lanczos(it, rank, rng, matrix.dtype))
     return svd_or_nan(matrix, rank)
 
@@ -111,13 +122,35 @@ def approximate_svd_by_products(
     if not _is_large(shape, rank):
         return leading_svd_by_products(times, transpose_times, shape, rank, rng, example)
     xp = namespace(example)
-    V = xp.asarray(rng.standard_normal((shape[1], rank + _MORE_VECTORS)), **like(example))
+    left, values, right_t = _subspace_iterations(
+        times,
+        transpose_times,
+        xp.asarray(rng.standard_normal((shape[1], rank + _MORE_VECTORS)), **like(example)),
+    )
+    return left[:, :rank], values[:rank], xp.matrix_transpose(right_t)[:, :rank]
+
+
+def _by_subspace_iterations(matrix: Array, rank: int) -> Triplets:
+    """(left, values, rightᵀ), approximately, of a NumPy matrix; the same for the same matrix.
+
+    The products are so small that BLAS computes them in one thread up to about 150 × 120. Its other
+    threads would spin for a tenth of a second, while the next kernels need the cores.
+    """
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal((matrix.shape[1], rank + _MORE_VECTORS)).astype(matrix.dtype)
+    return _subspace_iterations(lambda V: matrix @ V, lambda U: matrix.T @ U, start)
+
+
+def _subspace_iterations(
+    times: Callable[[Array], Array], transpose_times: Callable[[Array], Array], V: Array
+) -> Triplets:
+    """(left, values, rightᵀ) of as many approximate triplets as V has columns."""
+    xp = namespace(V)
     for _ in range(_SUBSPACE_ITERATIONS):
         U = xp.linalg.qr(times(V))[0]
         V = xp.linalg.qr(transpose_times(U))[0]
     left, values, right_t = thin_svd(times(V))
-    right = V @ xp.matrix_transpose(right_t)
-    return left[:, :rank], values[:rank], right[:, :rank]
+    return left, values, right_t @ xp.matrix_transpose(V)
 
 
 def _is_large(shape: tuple[int, ...], rank: int) -> bool:

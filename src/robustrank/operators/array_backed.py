@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from robustrank.backend import Array, namespace
+from robustrank.backend import Array, namespace, triton_kernels_for
 from robustrank.linalg import Factors, Triplets, leading_svd
 from robustrank.operators.base import Operator
 
@@ -25,13 +25,24 @@ class ArrayBackedOperator(Operator):
     def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
         xp = namespace(U)
         G = xp.astype(self.adjoint(w), U.dtype, copy=False)
+        kernels = triton_kernels_for(G)
+        same = G.ndim == 2 and U.shape[-1] == V.shape[-1]
+        if kernels is not None and same and kernels.can_multiply(*G.shape):
+            both: tuple[Array, Array] = kernels.products_with_factors(G, U, V)
+            return both
         return G @ V, xp.matrix_transpose(G) @ U
 
     def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+        self,
+        w: Array,
+        rank: int,
+        rng: np.random.Generator,
+        plus: Factors | None = None,
+        *,
+        approximate: bool = False,
     ) -> Triplets:
         G = namespace(w).astype(self.adjoint(w), w.dtype, copy=False)
-        return leading_svd(G, rank, rng, plus)
+        return leading_svd(G, rank, rng, plus, approximate=approximate)
 
     def row_norms(self, probes: int = 0, rng: int = 0) -> Array:
         """‖A_i‖_F for every i, exact; one pass, the first time."""

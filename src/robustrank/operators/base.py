@@ -14,6 +14,7 @@ from robustrank.linalg import (
     Factors,
     TangentMap,
     Triplets,
+    approximate_svd_by_products,
     leading_svd_by_products,
     lower_median,
 )
@@ -76,9 +77,19 @@ class Operator(ABC):
         return UnstoredTangent(self, U, V)
 
     def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+        self,
+        w: Array,
+        rank: int,
+        rng: np.random.Generator,
+        plus: Factors | None = None,
+        *,
+        approximate: bool = False,
     ) -> Triplets:
-        """The leading singular triplets of A*(w), or of A*(w) + X Yᵀ with ``plus`` = (X, Y)."""
+        """The leading singular triplets of A*(w), or of A*(w) + X Yᵀ with ``plus`` = (X, Y).
+
+        They may be ``approximate`` where that is faster: as exact as a few subspace iterations
+        from random vectors make them.
+        """
         transpose = namespace(w).matrix_transpose
         n1, n2 = self.matrix_shape
 
@@ -90,7 +101,8 @@ class Operator(ABC):
             _, GtU = self.backproject(w, U, _no_columns(U, n2))
             return GtU if plus is None else GtU + plus[1] @ (transpose(plus[0]) @ U)
 
-        return leading_svd_by_products(times, transpose_times, (n1, n2), rank, rng, example=w)
+        svd = approximate_svd_by_products if approximate else leading_svd_by_products
+        return svd(times, transpose_times, (n1, n2), rank, rng, example=w)
 
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         """‖A_i‖_F for every i, of shape (m,). Default: estimated by measuring random matrices.

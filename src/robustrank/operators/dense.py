@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from robustrank.backend import Array, like, namespace
+import numpy as np
+
+from robustrank.backend import Array, like, namespace, triton_kernels_for
+from robustrank.linalg import Factors, Triplets, leading_svd
 from robustrank.operators.array_backed import ArrayBackedOperator
-from robustrank.operators.kernels import tangent_rows
+from robustrank.operators.kernels import kernels_for, tangent_rows
 from robustrank.operators.row_norms import row_norms
 from robustrank.operators.tangent import StoredTangent
 
@@ -34,12 +37,32 @@ class DenseOperator(ArrayBackedOperator):
         return self._xp.asarray(values, device=like(self.flat)["device"])
 
     def measure(self, U: Array, V: Array) -> Array:
-        matrix = U @ self._xp.matrix_transpose(V)
+        kernels = triton_kernels_for(U)
+        if kernels is not None and kernels.can_multiply(*self._matrix_shape):
+            matrix = kernels.outer_product(U, V)
+        else:
+            matrix = U @ self._xp.matrix_transpose(V)
         return self.flat @ self._stored(self._xp.reshape(matrix, (-1,)))
 
     def adjoint(self, w: Array) -> Array:
         # In this order: the transposed product is slower.
         return self._xp.reshape(self._stored(w) @ self.flat, self._matrix_shape)
+
+    def leading_svd(
+        self,
+        w: Array,
+        rank: int,
+        rng: np.random.Generator,
+        plus: Factors | None = None,
+        *,
+        approximate: bool = False,
+    ) -> Triplets:
+        loops = kernels_for(self.flat) if approximate else None
+        if loops is None:
+            return super().leading_svd(w, rank, rng, plus, approximate=approximate)
+        # Not by BLAS, whose threads would spin while the next kernels run.
+        G = np.reshape(loops.vecmat(self.flat, w), self._matrix_shape)
+        return leading_svd(G, rank, rng, plus, approximate=True)
 
     def tangent(self, U: Array, V: Array, *, precise: bool = False) -> StoredTangent:
         sensing = self._xp.reshape(self.flat, (self.measurements, *self._matrix_shape))

@@ -59,9 +59,14 @@ class SeededRows:
         """Zero: nothing is stored."""
         return 0
 
+    @property
+    def group_rows(self) -> int:
+        """The number of rows of a group."""
+        return max(1, _GROUP_ENTRIES // self.size)
+
     def read(self, first: int, last: int, out: Matrix | None = None) -> Matrix:
         result = np.empty((last - first, self.size), self.dtype) if out is None else out
-        height = max(1, _GROUP_ENTRIES // self.size)
+        height = self.group_rows
         begin, end = first // height, -(-last // height)
 
         def generate(groups: slice) -> None:

@@ -130,9 +130,15 @@ class ShardedRows(ShardedOperator):
         return _total(self._each(_adjoint, own=self._split(w)))
 
     def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+        self,
+        w: Array,
+        rank: int,
+        rng: np.random.Generator,
+        plus: Factors | None = None,
+        *,
+        approximate: bool = False,
     ) -> Triplets:
-        return leading_svd(self.adjoint(w), rank, rng, plus)
+        return leading_svd(self.adjoint(w), rank, rng, plus, approximate=approximate)
 
     @functools.cached_property
     def _norms(self) -> Array:

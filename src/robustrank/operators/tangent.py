@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -19,6 +20,8 @@ from robustrank.operators.kernels import Kernels, kernels_for
 from robustrank.operators.shares import share_counts, share_maxima
 
 _BLOCK_ROWS, _BLOCK_ROWS_ON_GPU = 512, 4096
+# Entries of a block whose shares are computed, which takes a few copies of it.
+_BLOCK_ENTRIES, _BLOCK_ENTRIES_ON_GPU = 2**17, 2**24
 
 
 class Products(Protocol):
@@ -110,13 +113,14 @@ class StoredTangent:
     def share_maxima(self, rows: Array) -> Array:
         """The largest share of each row and column of the matrix in a measurement."""
         xp = namespace(self.rows)
-        parts = [share_maxima(self.rows[block, :, :], rows[block]) for block in self._blocks()]
+        blocks = self._small_blocks()
+        parts = [share_maxima(self.rows[block, :, :], rows[block]) for block in blocks]
         return xp.max(xp.stack(parts, axis=0), axis=0)
 
     def share_counts(self, least: Array, weights: Array) -> Array:
         """The weight of the measurements in which a share is larger than ``least``."""
         total: Array = 0.0
-        for block in self._blocks():  # to save memory
+        for block in self._small_blocks():
             total = total + share_counts(self.rows[block, :, :], least, weights[:, block])
         return total
 
@@ -124,8 +128,14 @@ class StoredTangent:
         return kernels_for(self.rows) if self.rows.ndim == 3 else None
 
     def _blocks(self) -> Iterator[slice]:
+        return self._blocks_of(_BLOCK_ROWS_ON_GPU if on_gpu(self.rows) else _BLOCK_ROWS)
+
+    def _small_blocks(self) -> Iterator[slice]:
+        entries = _BLOCK_ENTRIES_ON_GPU if on_gpu(self.rows) else _BLOCK_ENTRIES
+        return self._blocks_of(max(entries // math.prod(self.rows.shape[-2:]), 1))
+
+    def _blocks_of(self, height: int) -> Iterator[slice]:
         m = self.rows.shape[-3]
-        height = _BLOCK_ROWS_ON_GPU if on_gpu(self.rows) else _BLOCK_ROWS
         for first in range(0, m, height):
             yield slice(first, min(first + height, m))
 

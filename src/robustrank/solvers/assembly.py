@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array
+from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.certificate import Fit, certify, exact_tolerance, is_exact_fit
 from robustrank.linalg import TangentMap, frobenius_norm, symmetric_factors
 from robustrank.metrics import balance
@@ -66,12 +66,14 @@ def assemble(
         left, right = _without_empty_columns(left, right, _EMPTY * exact_tolerance(problem))
     if problem.symmetric:
         left, right = symmetric_factors(left, right)
+    exact = is_exact_fit(unit, to_numpy(residual))  # in host memory, without launches on a GPU
+    exact = namespace(residual).asarray(exact, device=like(residual)["device"])
     cutoff = solver.cutoff(state)
     last = outcome.history.checks[-1] if outcome.history.checks else None
     return Recovery(
         left=left * root,
         right=right * root,
-        outliers=(state.weights == 0) & ~is_exact_fit(unit, residual),
+        outliers=(state.weights == 0) & ~exact,
         status=status,
         certificate=certificate,
         residual=residual / problem.row_factors,

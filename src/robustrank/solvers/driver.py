@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from robustrank.backend import like, namespace, to_numpy
+from robustrank.backend import is_numpy, like, namespace, to_numpy
 from robustrank.operators import DataLost, OutOfTime
 from robustrank.problem import Problem
 from robustrank.result import StopReason
@@ -102,10 +102,12 @@ class _Batch:
 
     def read(self, state: State) -> list[Reading]:
         """The numbers that the monitors need, in a single transfer from the device."""
-        xp = namespace(state.U)
-        inliers = xp.count_nonzero(state.weights, axis=-1)
+        inliers = namespace(state.weights).count_nonzero(state.weights, axis=-1)
+        xp = namespace(state.median)
+        if is_numpy(state.median):
+            inliers = to_numpy(inliers)
         numbers = [
-            xp.asarray(values, **like(state.U))
+            xp.asarray(values, **like(state.median))
             for values in (state.median, state.change() + xp.zeros_like(state.median), inliers)
         ]
         values = to_numpy(xp.stack(numbers, axis=-1)).reshape(-1, 3)

@@ -12,6 +12,7 @@ from robustrank.backend import (
     as_generator,
     check_count,
     epsilon,
+    few_on_host,
     is_numpy,
     like,
     namespace,
@@ -32,7 +33,13 @@ from robustrank.solvers.batching import select
 from robustrank.solvers.initialization import point_of_factors, spectral_initialization
 from robustrank.solvers.leave_one_out import leave_one_out_residuals, mean_leverage
 from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
-from robustrank.solvers.weights import TruncatedWeights, WeightFunction, check_cutoffs
+from robustrank.solvers.weights import (
+    TruncatedWeights,
+    WeightFunction,
+    as_factor,
+    beside,
+    check_cutoffs,
+)
 
 
 class Phase:
@@ -62,13 +69,27 @@ _CONVERGING_STEPS = 5
 _SETTLING_STEPS = 8
 
 
+@dataclass(eq=False)
+class HeldTangent:
+    """The tangent map at a point, until a step from there has used it.
+
+    Two maps at a time would need twice the memory.
+    """
+
+    tangent: TangentMap | None
+
+    def release(self) -> None:
+        """Free the memory of the map."""
+        self.tangent = None
+
+
 @dataclass(frozen=True, eq=False)
 class GaussNewtonState(State):
     """The point with its tangent map, and the progress of the schedules."""
 
     moved: Array  # relative change in the last step
     point: Point
-    tangent: TangentMap
+    held: HeldTangent
     width: Array  # of the soft weights
     cutoff: Array  # the |residual| beyond which weights are zero
     iteration: int
@@ -129,7 +150,9 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         return float(state.cutoff) if isinstance(state, GaussNewtonState) else super().cutoff(state)
 
     def tangent(self, problem: Problem, state: GaussNewtonState) -> TangentMap:
-        return state.tangent
+        if state.held.tangent is None:  # a step from here was interrupted
+            state.held.tangent = problem.operator.tangent(state.point.left, state.point.right)
+        return state.held.tangent
 
     def is_exhausted(self, state: GaussNewtonState) -> bool:
         return state.iteration >= self.max_iterations
@@ -165,26 +188,34 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         return self._begin(problem, point, error, phase=settles * Phase.SETTLING)
 
     def step(self, problem: Problem, state: GaussNewtonState) -> GaussNewtonState:
-        xp = namespace(state.U)
+        xp = namespace(state.median)
         misfit = state.median / problem.scale
         least = 16 * epsilon(state.residual)  # moving U and V without moving X must cost something
         damping = xp.where(
             state.phase == Phase.SEARCHING, self.damping.at(state.iteration, misfit, least), least
         )
+        accuracy = self._accuracy(misfit, epsilon(state.residual))
+        total = namespace(state.weights).sum(state.weights, axis=-1)
+        tangent = self.tangent(problem, state)
         W = damped_least_squares(
-            state.tangent,
+            tangent,
             state.weights,
             state.residual,
-            damping=damping * xp.sum(state.weights, axis=-1),
-            tolerance=self._accuracy(misfit, epsilon(state.residual)),
+            damping=as_factor(damping, state.weights) * total,
+            tolerance=as_factor(accuracy, state.weights),
         )
         iteration = state.iteration + 1
         columns = state.point.values.shape[-1]
         rank = min(problem.rank + self.rank_schedule.extra_at(iteration), columns)
-        change = xp.linalg.vector_norm(W, axis=(-2, -1)) / _reference_size(state.point.values)
+        length = few_on_host(namespace(W).linalg.vector_norm(W, axis=(-2, -1)), 0)
+        change = length / _reference_size(few_on_host(state.point.values, 1))
         if columns > problem.rank:  # a small misfit may be due to the extra columns
             misfit, change = xp.clip(misfit, min=1.0), xp.clip(change, min=1.0)
         phase = self._next_phase(state, misfit, change, problem.degrees_of_freedom)
+        nearby = tangent if not is_numpy(W) and _is_tiny(change) else None
+        if nearby is None:
+            del tangent
+            state.held.release()
         return self._observe(
             problem,
             point=retract(state.point, W, rank),
@@ -194,7 +225,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
             phase=phase,
             since=xp.where(phase == state.phase, state.since, iteration),
             fitted_with=state.weights,
-            nearby=state.tangent if _is_tiny(change) else None,
+            nearby=nearby,
         )
 
     @staticmethod
@@ -207,7 +238,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     def _initial_point(self, problem: Problem, rng: np.random.Generator, columns: int) -> Point:
         weight_function = TruncatedWeights(self.alpha_y)
         return point_of_factors(
-            *spectral_initialization(problem, weight_function, rng, rank=columns)
+            *spectral_initialization(problem, weight_function, rng, rank=columns, approximate=True)
         )
 
     def _begin(
@@ -218,8 +249,10 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         phase: Array | int = Phase.SEARCHING,
     ) -> GaussNewtonState:
         """The state before the first step, at a point whose measurements are off by ``error``."""
-        xp = namespace(problem.y)
-        width = xp.asarray(self.weighting.width * error, **like(problem.y))
+        measurements = namespace(problem.y)
+        width = measurements.asarray(self.weighting.width * error, **like(problem.y))
+        width = few_on_host(width, 0)
+        xp = namespace(width)
         zero = xp.zeros(width.shape, **like(width) | {"dtype": xp.int32})
         return self._observe(
             problem,
@@ -227,9 +260,9 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
             width=width,
             iteration=0,
             change=xp.ones_like(width),
-            phase=zero + phase,
+            phase=zero + (phase if isinstance(phase, int) else few_on_host(phase, 0)),
             since=zero,
-            fitted_with=xp.ones_like(problem.y),
+            fitted_with=measurements.ones_like(problem.y),
         )
 
     def _next_phase(
@@ -264,15 +297,15 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
 
         If the tangent map at a very near point is given, it is used again.
         """
-        xp = namespace(point.left)
+        xp = namespace(phase)
         if nearby is not None:
             tangent = nearby
             residual = problem.y - problem.operator.measure(point.scaled_left, point.right)
         else:
-            slow = is_numpy(phase) and bool(xp.all(_converges_slowly(phase, iteration, since)))
+            slow = is_numpy(point.left) and bool(xp.all(_converges_slowly(phase, iteration, since)))
             tangent, residual = linearize(problem, point, precise=slow)
-        magnitudes = xp.abs(residual)
-        median = lower_median(magnitudes)
+        magnitudes = namespace(residual).abs(residual)
+        median = few_on_host(lower_median(magnitudes), 0)
         width = self.weighting.limited(width, median)
         soft = self.weighting.weights(width, magnitudes, median)
         settling = phase == Phase.SETTLING
@@ -285,10 +318,10 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
             V=point.right,
             residual=residual,
             median=median,
-            weights=xp.where(settling[..., None], hard, soft),
+            weights=_chosen(settling, hard, soft),
             moved=change,
             point=point,
-            tangent=tangent,
+            held=HeldTangent(tangent),
             width=width,
             cutoff=xp.where(
                 settling,
@@ -307,24 +340,33 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
 
         Once it is ``late`` and the steps are small, the weights stay as they are.
         """
-        xp, freedom = namespace(magnitudes), problem.degrees_of_freedom
+        freedom = problem.degrees_of_freedom
         leverage = mean_leverage(fitted_with, freedom)
-        left_out = leave_one_out_residuals(magnitudes, fitted_with * leverage[..., None])
-        typical = median_of_selected(left_out, fitted_with > 0)
+        xp = namespace(leverage)
+        own = fitted_with * beside(leverage, fitted_with)
+        left_out = leave_one_out_residuals(magnitudes, own)
+        typical = few_on_host(median_of_selected(left_out, fitted_with > 0), 0)
         error = _error_from_noise(typical / problem.scale, leverage)
         near_cutoff = 2 * self.settling.alpha_h * xp.sqrt(leverage / freedom)  # of that error
         frozen = late & (change < error * xp.clip(near_cutoff, min=1.0))
         weights = self.weight_function.weights(left_out, typical)
-        return xp.where(frozen[..., None], fitted_with, weights), typical
+        return _chosen(frozen, fitted_with, weights), typical
+
+
+def _chosen(condition: Array, one: Array, other: Array) -> Array:
+    """The measurements ``one`` of the problems where the condition is true, ``other`` elsewhere."""
+    if condition.ndim == 0:
+        return one if bool(condition) else other
+    return namespace(one).where(condition[..., None], one, other)
 
 
 def _is_tiny(change: Array) -> bool:
     """Whether a step is so short that the tangent map need not be computed again.
 
-    Not tested in a batch, nor with NumPy: there the map costs little more than the residuals, and
+    Not used in a batch, nor with NumPy: there the map costs little more than the residuals, and
     the threads of BLAS, by which residuals are computed, would slow down the next kernels.
     """
-    return change.ndim == 0 and not is_numpy(change) and bool(change < _TINY_CHANGE)
+    return change.ndim == 0 and bool(change < _TINY_CHANGE)
 
 
 def _converges_slowly(phase: Array, iteration: int, since: Array) -> Array:

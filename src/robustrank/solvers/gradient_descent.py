@@ -16,7 +16,7 @@ from robustrank.backend import (
     check_positive,
     like,
     namespace,
-    run_concurrently,
+    triton_kernels_for,
 )
 from robustrank.linalg import Factors, spectral_norm
 from robustrank.metrics import balance
@@ -69,23 +69,25 @@ def descend(
     """One iteration of the gradient loop of Algorithm 1: two passes over the data.
 
     Both factors are updated as one array W = [U; V], because on a GPU the time is determined by the
-    number of small operations that cannot run while the sensing data is read.
+    number of small operations between two reads of the sensing data.
     """
     xp, n1 = namespace(state.U), state.U.shape[0]
     W = xp.concat([state.U, state.V], axis=0)
-
-    def balancing_gradient() -> Array:
-        imbalance = xp.matrix_transpose(W) @ (state.balance_factors * W)  # UᵀU − VᵀV
-        return state.balance_factors * (W @ imbalance)
-
-    def data_gradient() -> Array:
-        weighted = state.weights * state.residual
-        return xp.concat([*problem.operator.backproject(weighted, state.U, state.V)], axis=0)
-
-    balancing, GW = run_concurrently(balancing_gradient, data_gradient, W)
-    W_next = W - state.step_sizes * (balancing - GW)
+    weighted = state.weights * state.residual
+    GW = xp.concat([*problem.operator.backproject(weighted, state.U, state.V)], axis=0)
+    W_next = _stepped(W, GW, state)
     observed = observe(problem, W_next[:n1, :], W_next[n1:, :], weight_function)
     return replace(state, **vars(observed), previous=W)
+
+
+def _stepped(W: Array, GW: Array, state: GradientState) -> Array:
+    """W after a step along its gradient, the balancing term minus ``GW``."""
+    kernels = triton_kernels_for(W)
+    if kernels is not None:
+        return kernels.balanced_step(W, GW, state.step_sizes, state.balance_factors)
+    imbalance = namespace(W).matrix_transpose(W) @ (state.balance_factors * W)  # UᵀU − VᵀV
+    balancing = state.balance_factors * (W @ imbalance)
+    return W - state.step_sizes * (balancing - GW)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from robustrank.backend import Array, namespace
+from robustrank.backend import Array, few_on_host, namespace
 from robustrank.linalg import TangentMap, unit_leverages
+from robustrank.solvers.weights import beside
 
 # With very few inliers the mean leverage is only known roughly; no leverage is taken to be larger.
 _MOST_MEAN_LEVERAGE = 0.95
@@ -12,9 +13,9 @@ _MOST_LEVERAGE = 0.99
 
 def mean_leverage(weights: Array, degrees_of_freedom: int) -> Array:
     """The mean share of a fitted value that is due to the measurement itself: d/N."""
-    xp = namespace(weights)
     least = degrees_of_freedom / _MOST_MEAN_LEVERAGE
-    return degrees_of_freedom / xp.clip(xp.sum(weights, axis=-1), min=least)
+    total = few_on_host(namespace(weights).sum(weights, axis=-1), 0)
+    return degrees_of_freedom / namespace(total).clip(total, min=least)
 
 
 def leverages(tangent: TangentMap, weights: Array, degrees_of_freedom: int) -> Array:
@@ -23,7 +24,7 @@ def leverages(tangent: TangentMap, weights: Array, degrees_of_freedom: int) -> A
     For large problems it is taken to be in proportion to the weight.
     """
     xp = namespace(weights)
-    mean = weights * mean_leverage(weights, degrees_of_freedom)[..., None]
+    mean = weights * beside(mean_leverage(weights, degrees_of_freedom), weights)
     unit = unit_leverages(tangent, weights)
     if unit is None:
         return mean

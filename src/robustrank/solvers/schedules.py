@@ -46,7 +46,7 @@ class Weighting:
         """The weights of the measurements at the current width."""
         xp = namespace(magnitudes)
         least = float(xp.finfo(magnitudes.dtype).smallest_normal)
-        soft = SoftWeights(xp.clip(width, min=least), self.power, self.cutoff_medians)
+        soft = SoftWeights(namespace(width).clip(width, min=least), self.power, self.cutoff_medians)
         return soft.weights(magnitudes, median)
 
 

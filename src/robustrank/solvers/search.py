@@ -370,10 +370,9 @@ def _can_improve(problem: Problem, outcome: Outcome) -> bool:
     if outcome.reason not in (StopReason.CONVERGED, StopReason.ITERATION_LIMIT):
         return False
     unit, state = problem.with_unit_rows, outcome.state
-    exact = is_exact_fit(unit, unit.to_user_units(state.residual))
-    xp = namespace(state.U)
-    count = int(xp.count_nonzero(exact))
-    nonzero = bool(xp.any(state.U != 0))
+    exact = is_exact_fit(unit, to_numpy(unit.to_user_units(state.residual)))
+    count = int(np.count_nonzero(exact))
+    nonzero = bool(np.any(to_numpy(state.U) != 0))
     return nonzero and count < required_fits(unit, unit.operator.measurements)
 
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from robustrank.backend import Array, check_positive, like, namespace
+from robustrank.backend import Array, check_positive, is_numpy, namespace
 
 
 def check_cutoffs(**cutoffs: Any) -> None:
@@ -21,6 +21,22 @@ def check_cutoffs(**cutoffs: Any) -> None:
             raise ValueError(
                 f"{name}={value} would reject at least half of the measurements; expected ≥ 1"
             )
+
+
+def as_factor(number: Array, array: Array) -> Array:
+    """A number for each problem as it can be multiplied with an array.
+
+    That of a single problem may be in host memory while the array is on a GPU.
+    """
+    if type(number) is float:  # not a number of NumPy
+        return number
+    return float(number) if is_numpy(number) and not (number.ndim or is_numpy(array)) else number
+
+
+def beside(number: Array, measurements: Array) -> Array:
+    """A number for each problem as it can be combined with its measurements."""
+    factor = as_factor(number, measurements)
+    return factor if type(factor) is float else factor[..., None]
 
 
 class WeightFunction(ABC):
@@ -49,7 +65,7 @@ class TruncatedWeights(WeightFunction):
 
     def weights(self, magnitudes: Array, median: Array) -> Array:
         xp = namespace(magnitudes)
-        return xp.astype(magnitudes <= (self.alpha * median)[..., None], magnitudes.dtype)
+        return xp.astype(magnitudes <= beside(self.alpha * median, magnitudes), magnitudes.dtype)
 
     def cutoff(self, median: float) -> float | None:
         return self.alpha * median
@@ -76,8 +92,8 @@ class SoftWeights(WeightFunction):
 
     def weights(self, magnitudes: Array, median: Array) -> Array:
         xp = namespace(magnitudes)
-        near = magnitudes <= (self.cutoff_medians * median)[..., None]
-        ratio = magnitudes / xp.asarray(self.width, **like(magnitudes))[..., None]
+        near = magnitudes <= beside(self.cutoff_medians * median, magnitudes)
+        ratio = magnitudes / beside(self.width, magnitudes)
         return xp.astype(near, magnitudes.dtype) * (1 + ratio**2) ** -self.power
 
     def cutoff(self, median: float) -> float | None:

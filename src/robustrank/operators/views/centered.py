@@ -53,13 +53,19 @@ class CenteredOperator(DelegatingOperator):
         return GV, GtU - total * self.right @ (transpose(self.left) @ U)
 
     def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+        self,
+        w: Array,
+        rank: int,
+        rng: np.random.Generator,
+        plus: Factors | None = None,
+        *,
+        approximate: bool = False,
     ) -> Triplets:
         xp = namespace(w)
         left, right = -_total(w) * self.left, self.right
         if plus is not None:
             left, right = xp.concat([plus[0], left], axis=-1), xp.concat([plus[1], right], axis=-1)
-        return self.inner.leading_svd(w, rank, rng, (left, right))
+        return self.inner.leading_svd(w, rank, rng, (left, right), approximate=approximate)
 
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         xp = namespace(self.left)

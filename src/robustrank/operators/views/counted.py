@@ -54,12 +54,19 @@ class CountedOperator(DelegatingOperator):
         return self.inner.backproject(w, U, V)
 
     def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+        self,
+        w: Array,
+        rank: int,
+        rng: np.random.Generator,
+        plus: Factors | None = None,
+        *,
+        approximate: bool = False,
     ) -> Triplets:
         if type(family(self)).leading_svd is Operator.leading_svd:
-            return super().leading_svd(w, rank, rng, plus)  # by products, which are counted
+            # By products, which are counted.
+            return super().leading_svd(w, rank, rng, plus, approximate=approximate)
         self.counter.add(1)
-        return self.inner.leading_svd(w, rank, rng, plus)
+        return self.inner.leading_svd(w, rank, rng, plus, approximate=approximate)
 
     def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentMap:
         tangent = self.inner.tangent(U, V, precise=precise)

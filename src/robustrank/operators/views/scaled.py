@@ -29,9 +29,15 @@ class ScaledOperator(DelegatingOperator):
         return self.inner.backproject(w * self.factor, U, V)
 
     def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+        self,
+        w: Array,
+        rank: int,
+        rng: np.random.Generator,
+        plus: Factors | None = None,
+        *,
+        approximate: bool = False,
     ) -> Triplets:
-        return self.inner.leading_svd(w * self.factor, rank, rng, plus)
+        return self.inner.leading_svd(w * self.factor, rank, rng, plus, approximate=approximate)
 
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         return abs(self.factor) * self.inner.row_norms(probes, rng)
@@ -53,9 +59,15 @@ class RowScaledOperator(DelegatingOperator):
         return self.inner.backproject(w * self.factors, U, V)
 
     def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+        self,
+        w: Array,
+        rank: int,
+        rng: np.random.Generator,
+        plus: Factors | None = None,
+        *,
+        approximate: bool = False,
     ) -> Triplets:
-        return self.inner.leading_svd(w * self.factors, rank, rng, plus)
+        return self.inner.leading_svd(w * self.factors, rank, rng, plus, approximate=approximate)
 
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         return self.factors * self.inner.row_norms(probes, rng)

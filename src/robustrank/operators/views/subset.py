@@ -29,9 +29,15 @@ class SubsetOperator(DelegatingOperator):
         return self.inner.backproject(self._scattered(w), U, V)
 
     def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+        self,
+        w: Array,
+        rank: int,
+        rng: np.random.Generator,
+        plus: Factors | None = None,
+        *,
+        approximate: bool = False,
     ) -> Triplets:
-        return self.inner.leading_svd(self._scattered(w), rank, rng, plus)
+        return self.inner.leading_svd(self._scattered(w), rank, rng, plus, approximate=approximate)
 
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         norms = self.inner.row_norms(probes, rng)

@@ -32,13 +32,21 @@ class SymmetricOperator(DelegatingOperator):
         return (GV + GtV) / 2, (GtU + GU) / 2
 
     def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+        self,
+        w: Array,
+        rank: int,
+        rng: np.random.Generator,
+        plus: Factors | None = None,
+        *,
+        approximate: bool = False,
     ) -> Triplets:
         if not isinstance(self.inner, ArrayBackedOperator):
-            return Operator.leading_svd(self, w, rank, rng, plus)
+            return Operator.leading_svd(self, w, rank, rng, plus, approximate=approximate)
         xp = namespace(w)
         G = xp.astype(self.inner.adjoint(w), w.dtype, copy=False)
-        return leading_svd((G + xp.matrix_transpose(G)) / 2, rank, rng, plus)
+        return leading_svd(
+            (G + xp.matrix_transpose(G)) / 2, rank, rng, plus, approximate=approximate
+        )
 
     def tangent(self, U: Array, V: Array, *, precise: bool = False) -> SymmetricTangent:
         return SymmetricTangent(self._tangent(U, V, precise))

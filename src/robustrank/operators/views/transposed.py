@@ -29,10 +29,16 @@ class TransposedOperator(DelegatingOperator):
         return GV, GtU
 
     def leading_svd(
-        self, w: Array, rank: int, rng: np.random.Generator, plus: Factors | None = None
+        self,
+        w: Array,
+        rank: int,
+        rng: np.random.Generator,
+        plus: Factors | None = None,
+        *,
+        approximate: bool = False,
     ) -> Triplets:
         swapped = None if plus is None else (plus[1], plus[0])
-        right, values, left = self.inner.leading_svd(w, rank, rng, swapped)
+        right, values, left = self.inner.leading_svd(w, rank, rng, swapped, approximate=approximate)
         return left, values, right
 
     def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TransposedTangent:
