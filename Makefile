@@ -7,6 +7,8 @@
 # make fuzz         100,000 calls with random input, valid or not
 # make bench-entries   speed of complete and robust_pca, also relative to other methods
 # make bench-scale     data larger than memory and clusters: speed, memory, a model of the time
+# make bench-ranks     how often the rank is found if none is given, and the cost
+# make planning-table       the table of robustrank.plan, from the rows in results/
 # make study-certificates   whether a wrong result is ever certified, about three hours
 #
 # Everything is installed into .venv and cached under .cache; results are written to out/ and results/.
@@ -23,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: setup demo study-certificates test test-gpu fuzz check format bench bench-entries bench-scale reproduce bench-gpu figures picture lock clean
+.PHONY: setup demo planning-table study-certificates test test-gpu fuzz check format bench bench-entries bench-scale bench-ranks reproduce bench-gpu figures picture lock clean
 
 setup: $(READY)
 
@@ -94,6 +96,10 @@ bench-scale: $(READY)
 	@$(BIN)/python benchmarks/scale.py --json out/bench-scale.json $(if $(LARGE),--large) \
 	  $(if $(QUICK),--quick)
 
+bench-ranks: $(READY)
+	@mkdir -p out
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/ranks.py --workers 2 --json out/ranks.json
+
 # The studies in experiments/ on small problems, with figures and a page. The studies at full size
 # take hours and can be interrupted: make reproduce FULL=1 FIG="fig1a solvers" DEVICE=cuda ONLY=default
 reproduce: $(READY)
@@ -104,6 +110,10 @@ reproduce: $(READY)
 # two cores. It can be interrupted and continued.
 study-certificates: $(READY)
 	@$(BIN)/python -m experiments certificates --trials 1340 --report
+
+# Derives the table of robustrank.plan, src/robustrank/planning/curves.json, from the committed rows.
+planning-table: $(READY)
+	@$(BIN)/python -m experiments.planning_table
 
 # On a machine with a CUDA device and a PyTorch that can use it.
 bench-gpu: $(READY)

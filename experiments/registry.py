@@ -9,9 +9,11 @@ from typing import Any
 from experiments.definition import Study
 from experiments.studies.beyond import kappa, sizes, zoo
 from experiments.studies.certificates import certificates
+from experiments.studies.coverage import coverage
 from experiments.studies.entries import entries, robust_pca
 from experiments.studies.entry_certificates import entry_certificates
 from experiments.studies.paper import fig1a, fig1b, fig2, fig3
+from experiments.studies.planning import planning, planning_entries
 from experiments.studies.solvers import solvers
 
 QUICK = "quick"  # the end of a quick study's name
@@ -31,6 +33,9 @@ _BUILDERS: dict[str, Callable[[bool], Study[Any]]] = {
     "entries": entries,
     "robust-pca": robust_pca,
     "entry-certificates": entry_certificates,
+    "coverage": coverage,
+    "planning": planning,
+    "planning-entries": planning_entries,
 }
 NAMES = tuple(_BUILDERS)
 

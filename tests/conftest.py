@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,12 +71,19 @@ def small() -> Planted:
     return plant(20, 15, 2, 400, outliers=0.05, rng=11)
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if sys.platform == "win32" and item.get_closest_marker("posix"):
+        pytest.skip("not possible on Windows")
+
+
 @pytest.fixture
 def default_signals() -> Iterator[None]:
     """The default handling of SIGINT, SIGTERM and SIGHUP, here and in processes started here.
 
     A process that ignores a signal passes that on to its children, as in ``nohup make test &``.
     """
+    if sys.platform == "win32":
+        pytest.skip("Windows ends a process that sends itself a signal")
     defaults: dict[int, Any] = {
         signal.SIGINT: signal.default_int_handler,
         signal.SIGTERM: signal.SIG_DFL,

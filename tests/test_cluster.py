@@ -138,7 +138,7 @@ def _worker(address: str, threads: int = 1) -> Iterator[Any]:
 
 def _kill(pids: set[int]) -> None:
     for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))  # the latter on Windows
 
 
 def _until(condition: Callable[[], Any], seconds: float = 8.0) -> None:

@@ -31,11 +31,15 @@ PUBLIC_NAMES = [
     "InterruptedCompletion",
     "MedianTGD",
     "MessagePassing",
+    "NotCertifiedWarning",
+    "Plan",
     "Portfolio",
     "Problem",
     "Progress",
     "RankEstimator",
+    "RankRow",
     "RankSchedule",
+    "RankTable",
     "Recovery",
     "ReducedPrecisionWarning",
     "SensingDataLost",
@@ -49,11 +53,13 @@ PUBLIC_NAMES = [
     "load",
     "metrics",
     "operators",
+    "plan",
     "recover",
     "recover_many",
     "robust_pca",
     "simulate",
     "theory",
+    "with_data",
 ]
 OPTIONAL = [
     "matplotlib",
@@ -65,6 +71,10 @@ OPTIONAL = [
     "jax",
     "cupy",
     "numba",
+    "h5py",
+    "pandas",
+    "pyarrow",
+    "sklearn",
     "pytest",
 ]
 
@@ -119,7 +129,9 @@ def test_missing_extra_is_one_sentence(missing: str) -> None:
 
 
 def test_docstring_examples_run() -> None:
-    for module in (rr, import_module("robustrank.operators.seeded")):
+    families = [import_module(f"robustrank.operators.{name}") for name in ("seeded", "bilinear")]
+    planning = import_module("robustrank.planning.sample_size")
+    for module in (rr, *families, planning):
         tested = doctest.testmod(module)
         assert tested.attempted > 0
         assert tested.failed == 0
@@ -223,4 +235,5 @@ def test_wheel_contains_the_package_alone(tmp_path: Path) -> None:
     assert not [name for name in names if "experiments" in name or "tests" in name]
     sources = {str(file.relative_to(PACKAGE.parent)) for file in PACKAGE.rglob("*.py")}
     assert sources <= set(names)
-    assert {"robustrank/py.typed", "robustrank/report/templates/recovery.html"} <= set(names)
+    data = ("py.typed", "report/templates/recovery.html", "planning/curves.json")
+    assert {f"robustrank/{name}" for name in data} <= set(names)

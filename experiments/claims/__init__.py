@@ -13,6 +13,7 @@ from experiments.claims import (  # noqa: F401
     entries,
     noise,
     phase_transitions,
+    planning,
     solvers,
 )
 from experiments.claims.base import QUESTIONS, Claim, MissingRowsError, Question, Verdict

@@ -7,7 +7,9 @@ from typing import Any
 
 from experiments.definition import Study
 from experiments.figures.bars import by_setting, by_status
+from experiments.figures.coverage import coverage
 from experiments.figures.curves import errors, over_condition, over_sizes
+from experiments.figures.needed import over_outliers
 from experiments.figures.planes import over_fractions, over_kinds, over_measurements
 from experiments.figures.traces import traces
 from experiments.rows import Table
@@ -19,6 +21,7 @@ _ONE_PER_METHOD: dict[str, Callable[[Study[Any], Table, str], Sketch]] = {
     "m and r": over_measurements,
     "s and r": over_fractions,
     "kinds": over_kinds,
+    "needed": over_outliers,
 }
 _ONE_FOR_ALL: dict[str, Callable[[Study[Any], Table, list[str]], Sketch]] = {
     "errors": errors,
@@ -37,6 +40,8 @@ def sketches(study: Study[Any], table: Table) -> list[Sketch]:
         return []
     if study.figure in _ONE_PER_METHOD:
         return [_ONE_PER_METHOD[study.figure](study, table, method) for method in methods]
+    if study.figure == "coverage":
+        return coverage(study, table)
     if study.figure == "traces":
         return traces(study, table, methods)
     return [_ONE_FOR_ALL[study.figure](study, table, methods)]

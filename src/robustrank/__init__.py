@@ -16,11 +16,21 @@ from robustrank.api import (
     recover,
     recover_many,
     robust_pca,
+    with_data,
 )
 from robustrank.backend import DeviceMemoryError, ReducedPrecisionWarning
 from robustrank.completion import Completion, CompletionCertificate, CompletionProgress
+from robustrank.planning import Plan, plan
 from robustrank.problem import Problem, UndersampledWarning
-from robustrank.result import Certificate, Recovery, Status, load
+from robustrank.result import (
+    Certificate,
+    NotCertifiedWarning,
+    RankRow,
+    RankTable,
+    Recovery,
+    Status,
+    load,
+)
 from robustrank.solvers import (
     Damping,
     GaussNewton,
@@ -50,11 +60,15 @@ __all__ = [
     "InterruptedCompletion",
     "MedianTGD",
     "MessagePassing",
+    "NotCertifiedWarning",
+    "Plan",
     "Portfolio",
     "Problem",
     "Progress",
     "RankEstimator",
+    "RankRow",
     "RankSchedule",
+    "RankTable",
     "Recovery",
     "ReducedPrecisionWarning",
     "SensingDataLost",
@@ -68,9 +82,11 @@ __all__ = [
     "load",
     "metrics",
     "operators",
+    "plan",
     "recover",
     "recover_many",
     "robust_pca",
     "simulate",
     "theory",
+    "with_data",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -15,6 +16,10 @@ import numpy as np
 PathLike = str | os.PathLike[str]
 
 _BLOCK = 2**24
+_SUFFIXES_WITH_KEYS = "npz|mat|h5|hdf5|hdf|he5"
+# A file that contains several arrays, and the name of one of them.
+_WITH_KEY = re.compile(rf"(.+\.(?:{_SUFFIXES_WITH_KEYS})):(.+)", re.IGNORECASE | re.DOTALL)
+_ARRAYS = re.compile(rf".+\.(?:npy|{_SUFFIXES_WITH_KEYS})", re.IGNORECASE | re.DOTALL)
 
 
 class WriteError(OSError):
@@ -35,7 +40,7 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     name = temporary.name
     try:
         yield Path(name)
-        with open(name, "rb") as written:
+        with open(name, "r+b") as written:  # Windows flushes only what may be written
             os.fsync(written.fileno())
         os.chmod(name, _mode_for(target))
         os.replace(name, target)
@@ -119,6 +124,23 @@ def create_npy(path: PathLike, shape: tuple[int, ...], dtype: str) -> np.memmap[
             for first in range(array.offset, size, _BLOCK):
                 stream.write(bytes(min(_BLOCK, size - first)))
     return array
+
+
+def split_key(path: PathLike) -> tuple[Path, str | None]:
+    """The path of a file and the name of an array in it, from ``file.h5:/A`` and the like.
+
+    The name is None if there is none, or if a file with that whole name exists.
+    """
+    found = _WITH_KEY.fullmatch(os.fspath(path))
+    if found is None or os.path.exists(path):
+        return Path(path), None
+    return Path(found[1]), found[2]
+
+
+def is_array_file(path: PathLike) -> bool:
+    """Whether a path names a file of arrays, one array in such a file, or a folder."""
+    file, key = split_key(path)
+    return key is not None or file.is_dir() or _ARRAYS.fullmatch(file.name) is not None
 
 
 def read_npz(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +22,7 @@ from robustrank.backend import (
     reject_masked,
     shown,
     to_numpy,
+    warn_user,
 )
 from robustrank.baseline import common_part, trivial_deviation
 from robustrank.linalg import Triplets, lower_median
@@ -397,10 +397,9 @@ def _warn_if_undersampled(problem: Problem) -> None:
     (n1, n2), m = problem.operator.matrix_shape, problem.operator.measurements
     needed, kind = problem.degrees_of_freedom, "symmetric matrix" if problem.symmetric else "matrix"
     if m < needed:
-        warnings.warn(
+        warn_user(
             f"{m} measurements cannot determine a {n1} × {n2} {kind} of rank {problem.rank}, which "
             f"has {needed} degrees of freedom. Unless the true rank is lower, the result will be "
             "wrong: add measurements or lower the rank",
             UndersampledWarning,
-            stacklevel=5,
         )

@@ -147,6 +147,7 @@ else:
 
 
 def test_jax_works_without_float64() -> None:
+    pytest.importorskip("jax")
     environment = {name: os.environ[name] for name in os.environ if name != "JAX_ENABLE_X64"}
     code = [sys.executable, "-W", "error", "-c", JAX_IN_SINGLE_PRECISION]
     subprocess.run(code, env=environment, check=True)

@@ -45,8 +45,7 @@ def test_numpy_y_is_moved_to_the_device_of_a(xp: Any, small: Planted) -> None:
 
 
 def test_arrays_of_two_libraries_raise(small: Planted) -> None:
-    import torch
-
+    torch = pytest.importorskip("torch")
     with pytest.raises(TypeError, match="A is a torch array and y is a numpy array; expected the"):
         rr.recover(torch.asarray(small.A), small.y, 2)
     with pytest.raises(TypeError, match="A is a numpy array and y is a torch array"):
@@ -57,8 +56,7 @@ def test_arrays_of_two_libraries_raise(small: Planted) -> None:
 
 @pytest.mark.gpu
 def test_arrays_on_two_devices_raise(small: Planted) -> None:
-    import torch
-
+    torch = pytest.importorskip("torch")
     with pytest.raises(ValueError, match="A is on cuda:0 and y is on cpu; expected the same"):
         rr.recover(torch.asarray(small.A, device="cuda"), torch.asarray(small.y), 2)
 
@@ -81,8 +79,7 @@ def test_cupy_arrays_move_between_host_and_gpu() -> None:
 
 
 def test_y_may_be_a_list(small: Planted) -> None:
-    import torch
-
+    torch = pytest.importorskip("torch")
     A = torch.asarray(small.A)
     for y in (list(small.y), small.y.tolist()):
         assert rr.recover(A, y, 2).status is rr.Status.RECOVERED
@@ -95,8 +92,7 @@ def test_unknown_device_raises(target: str, small: Planted) -> None:
 
 
 def test_missing_gpu_raises(small: Planted) -> None:
-    import torch
-
+    torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
     with pytest.raises(ValueError, match="PyTorch finds no CUDA device for device='cuda'"):
@@ -114,8 +110,7 @@ class OutOfMemory(DenseOperator):
     """Raises the error of PyTorch for a GPU without free memory."""
 
     def tangent(self, U: Any, V: Any, *, precise: bool = False) -> StoredTangent:
-        import torch
-
+        torch = pytest.importorskip("torch")
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.")
 
 
@@ -136,8 +131,7 @@ def test_only_memory_errors_are_explained(error: Exception) -> None:
 
 @pytest.mark.gpu
 def test_gpu_without_free_memory_raises() -> None:
-    import torch
-
+    torch = pytest.importorskip("torch")
     planted = plant(60, 50, 3, 20_000, library="torch", device="cuda", rng=1)
     total = torch.cuda.mem_get_info()[1]
     torch.cuda.empty_cache()
@@ -155,8 +149,7 @@ def test_free_memory_is_finite_on_a_gpu_only(xp: Any) -> None:
 
 
 def test_reduced_precision_is_warned_about(small: Planted) -> None:
-    import torch
-
+    torch = pytest.importorskip("torch")
     A, y = (torch.asarray(array, dtype=torch.float32) for array in (small.A, small.y))
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")

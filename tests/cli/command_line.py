@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 import select
 import subprocess
@@ -12,6 +11,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 COMMAND = [sys.executable, "-m", "robustrank"]
 
@@ -33,7 +34,7 @@ def simulate_problem(folder: Path) -> None:
 @contextmanager
 def on_terminal(command: list[str], cwd: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """A process whose stderr is a pseudo-terminal, so that it draws a progress bar."""
-    terminal, inner = pty.openpty()
+    terminal, inner = pytest.importorskip("pty").openpty()
     process = subprocess.Popen(
         command,
         cwd=cwd,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -73,6 +72,12 @@ def run_with(*arguments: object, cwd: Path, **options: Any) -> subprocess.Comple
     )
 
 
+needs_full_device = pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="this system has no /dev/full"
+)
+
+
+@needs_full_device
 @pytest.mark.parametrize(
     "command",
     [
@@ -97,6 +102,7 @@ def test_full_device_as_standard_output_is_one_line_and_status_2(
         assert rr.load(tmp_path / "result.npz").certified
 
 
+@needs_full_device
 def test_full_device_as_standard_error_does_not_change_the_exit_status(tmp_path: Path) -> None:
     simulate_problem(tmp_path)
     with open("/dev/full", "w") as full:
@@ -108,9 +114,12 @@ def test_full_device_as_standard_error_does_not_change_the_exit_status(tmp_path:
 
 
 def limit_file_size() -> None:
+    import resource
+
     resource.setrlimit(resource.RLIMIT_FSIZE, (2**13, 2**13))
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("command", "written"),
     [

@@ -78,11 +78,32 @@ def test_every_form_of_input(form: str, folder: Path, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("form", ["long", "plain"])
+def test_outliers_are_written_beside_the_matrix(form: str, folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "completed.csv"
+    assert run("complete", *FORMS[form], "--quiet", "--out", out, cwd=folder).returncode == 0
+    with open(tmp_path / "completed.outliers.csv", newline="") as stream:
+        header, *lines = csv.reader(stream)
+    assert header == ["row", "column", "value", "fitted", "residual"]
+    rows, columns, values = PROBLEM.triples
+    expected = {}
+    for i, j, value in zip(rows, columns, values, strict=True):
+        if abs(value - PROBLEM.matrix[i, j]) > 1e-6:
+            name = (names()[0][i], names()[1][j]) if form == "long" else (str(i), str(j))
+            expected[name] = [value, PROBLEM.matrix[i, j], value - PROBLEM.matrix[i, j]]
+    found = {(line[0], line[1]): [float(number) for number in line[2:]] for line in lines}
+    assert len(found) == len(lines) == 80
+    assert found.keys() == expected.keys()
+    for name, numbers in found.items():
+        np.testing.assert_allclose(numbers, expected[name], atol=1e-9)
+
+
 def test_arrays_as_output(folder: Path, tmp_path: Path) -> None:
     for name in ("m.npy", "m.npz"):
         done = run("complete", "matrix.npy", "--out", tmp_path / name, "--quiet", cwd=folder)
         assert (done.returncode, done.stdout) == (0, "")
     matrix = np.load(tmp_path / "m.npy")
+    assert np.load(tmp_path / "m.outliers.npy").sum() == 80
     with np.load(tmp_path / "m.npz") as archive:
         np.testing.assert_allclose(archive["left"] @ archive["right"].T, matrix)
         assert archive["outliers"].sum() == 80
@@ -103,8 +124,9 @@ def test_report_page_is_written_with_the_names_of_the_file(
     page.write_text("old")
     done = run("complete", *FORMS[form], "--out", out, "--report", page, cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert re.findall(r"wrote +(.*)", done.stdout) == [str(out), str(page)]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["completed.csv", "page.html"]
+    beside = tmp_path / "completed.outliers.csv"
+    assert re.findall(r"wrote +(.*)", done.stdout) == [str(out), str(beside), str(page)]
+    assert {path.name for path in tmp_path.iterdir()} == {out.name, beside.name, page.name}
     text = page.read_text()
     assert '<h2 id="verdict">Recovered</h2>' in text
     assert "<dt>Outliers</dt><dd>80<small>" in text
@@ -140,9 +162,9 @@ def test_matrix_and_page_are_written_after_an_interruption(tmp_path: Path) -> No
     ("arguments", "message"),
     [
         (["long.csv", "--rows", "user"], "pass all of --rows, --columns and --values"),
-        (["long.csv", *NAMED[:-1], "stars"], "has no column 'stars'; it has user, year, item"),
-        (["matrix.npy", *NAMED], "name columns of a CSV file"),
-        (["none.csv"], "none.csv: No such file"),
+        (["long.csv", *NAMED[:-1], "stars"], "no column 'stars'; it has 4 columns: user, year"),
+        (["matrix.npy", *NAMED], "choose columns of a table, such as a CSV file"),
+        (["none.csv"], "none.csv does not exist"),
         (["long.csv", *NAMED, "--out", "x.txt"], "unknown extension"),
         (["bad.csv"], "line 2: 3 values; expected 2"),
         (["words.csv", *NAMED], "line 2: 'good' is not a number"),

@@ -26,13 +26,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.usefixtures("default_signals")
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_the_result_so_far_is_saved(sent: signal.Signals, folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_the_result_so_far_is_saved(sent: str, folder: Path, tmp_path: Path) -> None:
     out, page = tmp_path / "result.npz", tmp_path / "report.html"
     arguments = ["recover", "p.npz", "--rank", "2", "-o", str(out), "--report", str(page), *ENDLESS]
     with on_terminal([*COMMAND, *arguments], folder) as (process, terminal):
         wait_for(terminal, RUNNING)
-        process.send_signal(sent)
+        process.send_signal(getattr(signal, sent))
         assert process.wait(timeout=60) == 1
     recovery = rr.load(out)
     assert recovery.status is rr.Status.INTERRUPTED

@@ -43,6 +43,8 @@ def invented_rows(one: Study[Any], error: Error, **fields: Any) -> Table:
                     "solvable": trial % 2 == 0,
                     "benign": trial % 4 == 0,
                     "wrong": False,
+                    "passes": 9,
+                    "decided": [*getattr(cell, "shape", ())],
                     **fields,
                 }
                 for trial in range(one.trials_of(method))

@@ -60,7 +60,7 @@ class WrongGram(DenseOperator):
 class WrongValues(DenseOperator):
     """The singular values are one part in a thousand too large."""
 
-    def leading_svd(self, w: Any, rank: Any, rng: Any, plus: Any = None) -> Any:
+    def leading_svd(self, w: Any, rank: Any, rng: Any, plus: Any = None, **options: Any) -> Any:
         left, values, right = super().leading_svd(w, rank, rng, plus)
         return left, 1.001 * values, right
 
@@ -68,7 +68,7 @@ class WrongValues(DenseOperator):
 class IgnoredSummand(DenseOperator):
     """``plus`` is ignored in the SVD."""
 
-    def leading_svd(self, w: Any, rank: Any, rng: Any, plus: Any = None) -> Any:
+    def leading_svd(self, w: Any, rank: Any, rng: Any, plus: Any = None, **options: Any) -> Any:
         return super().leading_svd(w, rank, rng)
 
 

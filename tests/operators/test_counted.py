@@ -22,6 +22,7 @@ from robustrank.operators import (
     UnstoredTangent,
     as_operator,
 )
+from robustrank.operators.probed_tangent import ProbedTangent
 from robustrank.simulate import Planted
 
 N1, N2 = 8, 6
@@ -111,7 +112,8 @@ def test_unstored_tangent_counts_every_product(view: str) -> None:
     family = ProductsOnly(np.random.default_rng(2).standard_normal((20, N1, N2)))
     operator = CountedOperator(VIEWS[view](family))
     tangent = operator.tangent(*factors(operator))
-    assert isinstance(tangent, UnstoredTangent)
+    assert isinstance(tangent, ProbedTangent)
+    assert isinstance(tangent.inner, UnstoredTangent)
     assert operator.counter.passes == 0
     along = tangent.apply(np.ones((N1 + N2, 2)))
     assert operator.counter.passes == 1
@@ -119,6 +121,8 @@ def test_unstored_tangent_counts_every_product(view: str) -> None:
     assert operator.counter.passes == 2
     tangent.gram(np.ones(20), np.ones((N1 + N2, 2)))
     assert operator.counter.passes == 4 == len(family.calls)
+    tangent.share_maxima(np.ones(20))
+    assert operator.counter.passes == 4 + 2 * (N1 + N2) == len(family.calls)
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -11,7 +11,8 @@ from examples.operators.rank_one import RankOneOperator
 from robustrank.backend import full_precision, library, like, namespace, to_numpy
 from robustrank.linalg import leading_svd_by_products
 from robustrank.linalg.svd import _lanczos
-from robustrank.operators import Operator, UnstoredTangent, as_operator, check_operator
+from robustrank.operators import Operator, as_operator, check_operator
+from robustrank.operators.probed_tangent import ProbedTangent
 
 Array = np.ndarray[Any, Any]
 
@@ -48,7 +49,7 @@ def test_defaults_fulfill_the_contract(shape: tuple[int, int, int], dtype: str) 
     U, V, W = (rng.standard_normal((n, 2)).astype(dtype) for n in (*shape[1:], sum(shape[1:])))
     w = rng.standard_normal(shape[0]).astype(dtype)
     tangent, stored = operator.tangent(U, V), dense.tangent(U, V)
-    assert isinstance(tangent, UnstoredTangent)
+    assert isinstance(tangent, ProbedTangent)
     rtol = {"float32": 1e-4, "float64": 1e-11}[dtype]
     for found, expected in (
         (tangent.apply(W), stored.apply(W)),

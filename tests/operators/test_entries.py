@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robustrank.operators import Entries, check_operator
+from robustrank.backend import like, to_numpy
+from robustrank.operators import CountedOperator, Entries, as_operator, check_operator
 
 SHAPE = (20, 15)
 
@@ -67,3 +68,24 @@ def test_invalid_positions(
 def test_indices_beyond_int32_are_allowed() -> None:
     entries = Entries([2**33, 5], [0, 1], (2**34, 2))
     assert entries.by_columns.others.tolist() == [2**33, 5]
+
+
+def test_shares_are_those_of_the_dense_operator(xp: Any) -> None:
+    rng = np.random.default_rng(8)
+    rows, columns = rng.integers(5, size=40), rng.integers(4, size=40)
+    dense = np.zeros((40, 5, 4))
+    dense[np.arange(40), rows, columns] = 1
+    U, V = (np.linalg.qr(rng.standard_normal((n, 2)))[0] for n in (5, 4))
+    U[2] = 0  # so that some entries depend on nothing
+    V[1] = 0
+    chosen, weights = (np.arange(40) % 3 > 0).astype(float), rng.uniform(0, 1, (2, 40))
+    least = rng.uniform(0.2, 0.6, 9)
+    entries = CountedOperator(Entries(xp.asarray(rows), xp.asarray(columns), (5, 4)))
+    found = entries.tangent(xp.asarray(U), xp.asarray(V))
+    expected: Any = as_operator(dense).tangent(U, V)
+    maxima = found.share_maxima(xp.asarray(chosen))
+    assert like(maxima) == like(xp.asarray(U))
+    assert np.allclose(to_numpy(maxima), expected.share_maxima(chosen))
+    counts = to_numpy(found.share_counts(xp.asarray(least), xp.asarray(weights)))
+    assert np.allclose(counts, expected.share_counts(least, weights))
+    assert entries.counter.passes == 0

@@ -13,6 +13,7 @@ from examples.operators.rank_one import RankOneOperator
 from robustrank.backend import full_precision, like, to_numpy
 from robustrank.linalg import as_vector
 from robustrank.operators import (
+    Bilinear,
     CountedOperator,
     Operator,
     SymmetricOperator,
@@ -40,6 +41,7 @@ def symmetric_point(dtype: str = "float64") -> tuple[Array, Array]:
 # The same measurements in different families; all are given (a, b, A) as arrays of one library.
 FAMILIES: dict[str, Callable[[Any, Any, Any], Operator]] = {
     "dense": lambda _a, _b, A: as_operator(A),
+    "bilinear": lambda a, b, _A: Bilinear(a, b),
     "products": lambda a, b, _A: RankOneOperator(a, b),
     "counted products": lambda a, b, _A: CountedOperator(RankOneOperator(a, b)),
 }
@@ -131,11 +133,13 @@ def test_admissible_changes_are_the_symmetric_part_of_a_change(xp: Any) -> None:
     assert np.allclose(to_numpy(tangent.admissible(xp.asarray(allowed))), allowed)
 
 
-def test_normal_matrix_solves_for_admissible_changes_only(xp: Any) -> None:
+@pytest.mark.parametrize("family", ["dense", "bilinear"])
+def test_normal_matrix_solves_for_admissible_changes_only(xp: Any, family: str) -> None:
     rng = np.random.default_rng(6)
     W, w = rng.standard_normal((2 * N, R)), rng.uniform(0, 1, M)
     left, right = (xp.asarray(part) for part in symmetric_point())
-    tangent = SymmetricOperator(as_operator(xp.asarray(host_arrays()[2]))).tangent(left, right)
+    operator = FAMILIES[family](*map(xp.asarray, host_arrays()))
+    tangent = SymmetricOperator(operator).tangent(left, right)
     matrix = to_numpy(tangent.normal_matrix(xp.asarray(w)))
     allowed = to_numpy(as_vector(tangent.admissible(xp.asarray(W))))
     gram = to_numpy(as_vector(tangent.gram(xp.asarray(w), xp.asarray(W))))
@@ -147,24 +151,22 @@ def test_normal_matrix_solves_for_admissible_changes_only(xp: Any) -> None:
     assert np.allclose(matrix, matrix.T)
 
 
-def test_shares_are_those_of_the_symmetric_sensing_data(xp: Any) -> None:
+@pytest.mark.parametrize("family", FAMILIES)
+def test_shares_are_those_of_the_symmetric_sensing_data(xp: Any, family: str) -> None:
     a, b, A = host_arrays()
     U, V = symmetric_point()
     S = (A + A.mT) / 2
     expected = np.concatenate([np.sum((S @ V) ** 2, 2), np.sum((S @ U) ** 2, 2)], axis=1)
     arrays = [xp.asarray(part) for part in (U, V)]
-    stored = SymmetricOperator(as_operator(xp.asarray(A))).tangent(*arrays)
+    operator = FAMILIES[family](*map(xp.asarray, (a, b, A)))
+    tangent = SymmetricOperator(operator).tangent(*arrays)
     shares = expected / expected.sum(axis=1, keepdims=True)
     chosen = np.arange(M) % 3 > 0
-    found = to_numpy(stored.share_maxima(xp.asarray(chosen.astype(float))))
+    found = to_numpy(tangent.share_maxima(xp.asarray(chosen.astype(float))))
     assert np.allclose(found, shares[chosen].max(axis=0))
     least, weights = np.full(2 * N, 1 / (2 * N)), np.stack([chosen, np.linspace(1, 2, M)])
-    counts = to_numpy(stored.share_counts(xp.asarray(least), xp.asarray(weights)))
+    counts = to_numpy(tangent.share_counts(xp.asarray(least), xp.asarray(weights)))
     assert np.allclose(counts, weights @ (shares > least))
-    by_products = RankOneOperator(*map(xp.asarray, (a, b)))
-    unstored = SymmetricOperator(by_products).tangent(*arrays)
-    assert unstored.share_maxima(xp.asarray(np.ones(M))) is None
-    assert unstored.share_counts(xp.asarray(least), xp.asarray(weights)) is None
 
 
 def test_passes_of_a_symmetric_problem_are_counted() -> None:

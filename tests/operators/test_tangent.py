@@ -22,6 +22,8 @@ from robustrank.operators import (
     UnstoredTangent,
     as_operator,
 )
+from robustrank.operators.probed_tangent import ProbedTangent
+from robustrank.operators.rowwise_tangent import RowwiseTangent
 from robustrank.operators.tangent_views import (
     ScaledTangent,
     SubsetTangent,
@@ -55,6 +57,11 @@ def every_second(A: Array) -> Array:
     return namespace(A).asarray(np.arange(1, 2 * M, 2), device=like(A)["device"])
 
 
+def rowwise(stored: Any) -> RowwiseTangent:
+    """A stored map, by products and by blocks of rows."""
+    return RowwiseTangent(stored, lambda block: stored.rows[block, :, :], M)
+
+
 # Maps that are all equal to the tangent map of the sensing data A at (U, V).
 MAPS: dict[str, Maker] = {
     "stored": lambda A, U, V: as_operator(A).tangent(U, V),
@@ -79,11 +86,13 @@ MAPS: dict[str, Maker] = {
     "subset unstored": lambda A, U, V: SubsetTangent(
         UnstoredTangent(twice(A), U, V), every_second(A), 2 * M
     ),
+    "rowwise": lambda A, U, V: rowwise(as_operator(A).tangent(U, V)),
+    "probed": lambda A, U, V: ProbedTangent(UnstoredTangent(as_operator(A), U, V)),
     "all rows and columns": lambda A, U, V: PartTangent(
         as_operator(A).tangent(U, V), namespace(A).ones((N1 + N2, 1), **like(A))
     ),
 }
-STORED = {"stored", "scaled", "counted", "row scaled", "subset", "row scaled subset"}
+STORED = {"stored", "rowwise", "scaled", "counted", "row scaled", "subset", "row scaled subset"}
 UNSTORED = {kind for kind in MAPS if "unstored" in kind}
 
 

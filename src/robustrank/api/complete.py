@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from robustrank.api.error_bars import completion_with_error_bars
 from robustrank.api.large_pca import is_large, split_large
 from robustrank.api.observed import Observed, observed
 from robustrank.api.occupied import Occupied
@@ -113,14 +114,18 @@ def complete(
         sample = Sample.of(part.entries, _finite(data.values / unit))
         try:
             bound = None if rank is None else min(rank, *sample.shape)
-            solution = Search(sample, generator, watch).run(bound)
+            search = Search(sample, generator, watch)
+            solution = search.run(bound)
             status, certificate = concluded(solution, sample.size)
+            table = search.rank_table(solution) if rank is None else None
         except (Stopped, KeyboardInterrupt) as stop:
             solution = unfinished(sample, watch.latest)
             _, certificate = concluded(solution, sample.size)
+            table = None
             reason = stop.reason if isinstance(stop, Stopped) else StopReason.INTERRUPTED
             status = reason.status
         result = _completion(data, part, sample, solution, status, certificate, unit)
+    result = completion_with_error_bars(replace(result, rank_table=table))
     return _timed(result, began)
 
 

@@ -108,6 +108,16 @@ def solver_from(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfoli
     )
 
 
+def assumed_rank(rank: int | None, start: Recovery | tuple[Any, Any] | None) -> int:
+    """The given rank, or that of the result to start from; one if there is neither."""
+    if rank is not None:
+        return rank
+    given = (start.left,) if isinstance(start, Recovery) else start
+    if isinstance(given, (tuple, list)) and given and getattr(given[0], "ndim", 0) == 2:
+        return int(given[0].shape[1])
+    return 1
+
+
 def checked_start(start: Recovery | tuple[Any, Any], problem: Problem) -> Factors:
     """The factors to start from; raises if they do not fit the problem."""
     given = (start.left, start.right) if isinstance(start, Recovery) else start

@@ -12,6 +12,7 @@ import numpy as np
 
 from robustrank.api.inputs import Interrupted, checked_problem, memory_needed, solver_from
 from robustrank.api.positive import positive_semidefinite
+from robustrank.api.remedy import with_remedy
 from robustrank.backend import (
     Seed,
     as_generator,
@@ -159,6 +160,7 @@ def _solve_batch(
     share = (time.perf_counter() - began) / len(problems)
     for problem, recovery in zip(problems, recoveries, strict=True):
         complete = replace(recovery, passes=problem.counter.passes, seconds=share)
+        complete = with_remedy(complete, problem, problem.rank)
         if complete.status is Status.INTERRUPTED:
             raise Interrupted(complete)
         yield complete

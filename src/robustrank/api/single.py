@@ -7,25 +7,28 @@ from dataclasses import replace
 from typing import Any
 
 from robustrank.api.engines import WatchedEngine
+from robustrank.api.error_bars import recovery_with_error_bars
 from robustrank.api.inputs import (
     Interrupted,
     SensingDataLost,
+    assumed_rank,
     checked_problem,
     checked_start,
     memory_needed,
     solver_from,
 )
 from robustrank.api.positive import positive_semidefinite
+from robustrank.api.remedy import with_remedy
 from robustrank.backend import Seed, as_generator, as_seconds, explain_memory_errors
 from robustrank.operators import DataLost, OutOfTime, how_it_was_read
 from robustrank.result import Recovery, Status
-from robustrank.solvers import Callback, Portfolio, Solver, solve
+from robustrank.solvers import Callback, Portfolio, Solver, solve, solve_without_rank
 
 
 def recover(
     A: Any,
     y: Any,
-    rank: int,
+    rank: int | None = None,
     *,
     shape: tuple[int, int] | None = None,
     solver: str | Solver[Any] | Portfolio = "auto",
@@ -48,17 +51,21 @@ def recover(
         an operator. NumPy, PyTorch, JAX and CuPy arrays are accepted. Arrays of float32 or float64
         are never copied. Integers and booleans are converted to float64, and half-precision numbers
         to float32; integers of 2^53 or more raise an error.
+        An (m, n1*n2) matrix or array of ``scipy.sparse`` is accepted, and a ``LinearOperator`` of
+        SciPy or PyLops that acts on M in row-major order; an error is raised if its ``rmatvec`` is
+        not the transpose of its ``matvec``. For y_i = a_iᵀ M b_i, use ``operators.Bilinear``.
         Data that may be larger than memory is read in blocks: a memory-mapped array, the path of an
-        ``.npy`` file or a ``.zarr`` folder, a list of such paths, a dataset of h5py, an array of
-        zarr, or ``operators.Seeded``. With ``client``, also a dask array chunked along its first
-        axis.
+        ``.npy`` file, a ``.zarr`` folder or a dataset of HDF5 (``"file.h5:/A"``), a list of such
+        paths, a dataset of h5py, an array of zarr, or ``operators.Seeded``. With ``client``, also a
+        dask array chunked along its first axis.
     y
         The m measurements, of the same dtypes. Outliers may have any size, infinity included.
     rank
         The rank of M or an upper bound on it. With ``solver="auto"`` a lower rank is used if the
-        result can be certified with it.
+        result can be certified with it. None: it is estimated, and ``Recovery.rank_table`` compares
+        it with other ranks.
     shape
-        (n1, n2), needed only if A is two-dimensional.
+        (n1, n2), needed only if A is two-dimensional; an operator of PyLops may know it.
     solver
         ``"auto"`` (Gauss–Newton and message passing in several variants, until a result is
         certified), ``"gauss-newton"``, ``"message-passing"``, ``"median-tgd"`` (the paper's
@@ -121,7 +128,7 @@ def recover(
             problem = checked_problem(
                 A,
                 y,
-                rank,
+                assumed_rank(rank, start),
                 shape,
                 device,
                 symmetric or psd,
@@ -131,14 +138,19 @@ def recover(
             factors = None if start is None else checked_start(start, problem)
             if limit is not None:
                 limit -= time.perf_counter() - began
-            (recovery,) = solve(
-                [problem],
-                chosen,
-                as_generator(rng),
-                callback=callback,
-                time_limit=limit,
-                start=factors,
-            )
+            if rank is None and factors is None:
+                recovery = solve_without_rank(
+                    problem, chosen, as_generator(rng), callback=callback, time_limit=limit
+                )
+            else:
+                (recovery,) = solve(
+                    [problem],
+                    chosen,
+                    as_generator(rng),
+                    callback=callback,
+                    time_limit=limit,
+                    start=factors,
+                )
         seconds = time.perf_counter() - began
         recovery = replace(
             recovery,
@@ -146,8 +158,10 @@ def recover(
             seconds=seconds,
             data=how_it_was_read(problem.operator),
         )
+        recovery = with_remedy(recovery, problem, rank)
         if psd:
             recovery = positive_semidefinite(recovery)
+        recovery = recovery_with_error_bars(recovery, problem)
     except KeyboardInterrupt:
         if recovery is None:  # during validation: there is no result yet
             raise

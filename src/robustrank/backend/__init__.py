@@ -30,6 +30,7 @@ from robustrank.backend.arrays import (
     reject_masked,
     to_numpy,
 )
+from robustrank.backend.calling import warn_user
 from robustrank.backend.gpu import (
     DeviceMemoryError,
     Gpu,
@@ -122,4 +123,5 @@ __all__ = [
     "to_numpy",
     "triton_kernels_for",
     "using_threads",
+    "warn_user",
 ]

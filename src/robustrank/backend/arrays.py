@@ -47,17 +47,18 @@ def library(array: Array) -> str:
     return str(namespace(array).__name__).removeprefix("array_api_compat.").split(".")[0]
 
 
-def check_same_device(A: Array, y: Array) -> None:
-    """Raise unless A and y belong to one library and one device."""
+def check_same_device(A: Array, y: Array, names: tuple[str, str] = ("A", "y")) -> None:
+    """Raise unless two arrays belong to one library and one device; ``names`` are for messages."""
+    first, second = names
     if library(A) != library(y):
         raise TypeError(
-            f"A is a {library(A)} array and y is a {library(y)} array; expected the same library: "
-            f"convert y with {library(A)}'s asarray"
+            f"{first} is a {library(A)} array and {second} is a {library(y)} array; expected the "
+            f"same library: convert {second} with {library(A)}'s asarray"
         )
     if device(A) != device(y):
         raise ValueError(
-            f"A is on {device(A)} and y is on {device(y)}; expected the same device: "
-            f"move y to {device(A)}"
+            f"{first} is on {device(A)} and {second} is on {device(y)}; expected the same device: "
+            f"move {second} to {device(A)}"
         )
 
 

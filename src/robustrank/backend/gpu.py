@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from array_api_compat import (
 )
 
 from robustrank.backend.arrays import Array, library, to_numpy
+from robustrank.backend.calling import warn_user
 
 
 class DeviceMemoryError(MemoryError):
@@ -106,9 +106,15 @@ def _move_with_torch(array: Any, kind: str, target: str) -> Array:
         raise ImportError(
             f"device={target!r} needs PyTorch for NumPy arrays; install it with: pip install torch"
         ) from error
+    given = array if is_torch_array(array) else np.asarray(array)
+    if given.dtype == object:
+        raise TypeError(
+            f"a {type(array).__name__} cannot be moved to device={target!r}; expected an array: "
+            "omit device"
+        )
     if kind == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"PyTorch finds no CUDA device for device={target!r}; omit device")
-    return torch.asarray(array if is_torch_array(array) else np.asarray(array), device=target)
+    return torch.asarray(given, device=target)
 
 
 @contextmanager
@@ -194,11 +200,10 @@ def full_precision(array: Array) -> AbstractContextManager[Any]:
         import torch
 
         if torch.get_float32_matmul_precision() != "highest":
-            warnings.warn(
+            warn_user(
                 "PyTorch is set to multiply float32 matrices in TF32, which limits the accuracy to "
                 'about 1e-3; call torch.set_float32_matmul_precision("highest") first',
                 ReducedPrecisionWarning,
-                stacklevel=3,
             )
     if not is_jax_array(array):
         return nullcontext()

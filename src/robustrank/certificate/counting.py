@@ -37,7 +37,8 @@ def is_exact_fit(problem: Problem, residual: Array) -> Array:
     # More chance fits than the margin of ``required_fits`` allows for, with one to spare.
     expected = 1 + exact_tolerance(problem) * magnitudes.shape[0]
     is_noise = is_noise | (beyond > math.floor((_BEYOND - 1) * expected))
-    return within & (below | ~is_noise)
+    # Not ``~``: NumPy below 2.3 counts in integers of Python, and ~True of Python is -2.
+    return within & (below | xp.logical_not(is_noise))
 
 
 def required_fits(problem: Problem, measurements: int) -> int:

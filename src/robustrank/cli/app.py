@@ -14,6 +14,7 @@ from robustrank.backend import DeviceMemoryError
 from robustrank.cli.complete import complete
 from robustrank.cli.demo import demo
 from robustrank.cli.doctor import doctor
+from robustrank.cli.plan import plan
 from robustrank.cli.recover import recover
 from robustrank.cli.simulate import simulate
 from robustrank.cli.streams import harden_output
@@ -29,6 +30,7 @@ def app() -> None:
 
     \b
     Demonstration:      robustrank demo
+    Plan an experiment: robustrank plan 150x120 --rank 5 --outliers 0.1
     Create a problem:   robustrank simulate problem.npz --shape 60x50 --rank 3 -m 1500
     Solve it:           robustrank recover problem.npz --rank 3 --report report.html
     Complete a matrix:  robustrank complete ratings.csv --rows user --columns item --values rating
@@ -39,7 +41,7 @@ def app() -> None:
     """  # noqa: D301
 
 
-for command in (demo, simulate, recover, complete, doctor):
+for command in (demo, plan, simulate, recover, complete, doctor):
     app.add_command(command)
 
 

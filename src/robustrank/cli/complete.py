@@ -20,22 +20,33 @@ _FILE = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("data", type=_FILE)
-@click.option("--rows", help="The column of a CSV file that names the row of each entry.")
+@click.option(
+    "--rows",
+    help="The column of a table that names the row of each entry, by name or by number from 1.",
+)
 @click.option("--columns", help="The column that names the column of each entry.")
 @click.option("--values", help="The column that has the value of each entry.")
-@click.option("--rank", type=int, help="Upper bound on the rank; by default it is estimated.")
+@click.option(
+    "--rank", type=int, help="An upper bound on the rank. Optional: by default it is estimated."
+)
 @click.option("--time-limit", type=float, help="Stop after this many seconds.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option(
-    "-o", "--out", type=_FILE, help="Output file: .npz (factors and flags), .npy or .csv (matrix)."
+    "-o",
+    "--out",
+    type=_FILE,
+    help="Output file: .npz (factors and flags), .npy or .csv (matrix; the outliers are written "
+    "beside it, to NAME.outliers.npy or NAME.outliers.csv).",
 )
 @click.option("--report", type=_FILE, help="Write a report page to this .html file.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor summary.")
 def complete(data: Path, out: Path | None, report: Path | None, quiet: bool, **given: Any) -> int:
     """Complete a low-rank matrix from the entries in DATA, some of which are outliers.
 
-    DATA is a CSV file with one entry in each line, whose columns are named by --rows, --columns and
-    --values; or a matrix as CSV or .npy file in which missing entries are empty or NaN.
+    DATA is a table with one entry in each line, whose columns are chosen by --rows, --columns and
+    --values; or a matrix in which missing entries are empty or NaN. Tables are CSV files (also with
+    semicolons, decimal commas, comments, or compressed by gzip), Parquet, Feather or Arrow. A
+    matrix may also be in an .npy file, or in an .npz, .mat or HDF5 file, as in file.h5:/X.
 
     \b
     robustrank complete ratings.csv --rows user --columns item --values rating --out completed.csv
@@ -63,12 +74,11 @@ def complete(data: Path, out: Path | None, report: Path | None, quiet: bool, **g
             )
     except InterruptedCompletion as interruption:
         result = interruption.completion
-    if out is not None:
-        write_completion(out, result, table)
+    written = [] if out is None else write_completion(out, result, table)
     if report is not None:
         write_report(report, result, row_labels=table.row_names, column_labels=table.column_names)
+        written.append(report)
     if not quiet:
-        written = [path for path in (out, report) if path is not None]
         _print_summary(result, table.row_names, written)
     return 0 if result.certified else 1
 

@@ -12,12 +12,23 @@ import click
 import numpy as np
 
 from robustrank.backend import available_memory, memory_bytes, to_numpy
-from robustrank.files import atomic_writer, check_writable, map_npy, read_npz, resolved
+from robustrank.cli.columns import read_both, read_rows, read_vector
+from robustrank.cli.writing import outlier_file, write_outliers
+from robustrank.files import (
+    atomic_writer,
+    check_writable,
+    is_array_file,
+    read_npz,
+    resolved,
+    split_key,
+)
 from robustrank.operators import Operator, Seeded
-from robustrank.operators.opening import open_sensing
+from robustrank.operators.opening import open_array, open_sensing
 from robustrank.result import Recovery, load
 
 Matrix = np.ndarray[Any, Any]
+# Files that contain A and y, and of which only these are read.
+_WITH_KEYS = (".mat", ".h5", ".hdf5", ".hdf", ".he5")
 OUTPUT_SUFFIXES = (".npz", ".npy", ".csv")
 # Sensing data that is regenerated: the arguments of ``Seeded`` as arrays of an .npz file.
 SEEDED_NAMES = ("sensing_shape", "sensing_seed", "sensing_ensemble", "sensing_dtype")
@@ -41,7 +52,7 @@ class MeasuredData:
     truth: KnownTruth | None
 
 
-class MatrixShape(click.ParamType[tuple[int, int]]):
+class MatrixShape(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
     """``150x120`` on the command line."""
 
     name = "ROWSxCOLUMNS"
@@ -62,27 +73,68 @@ def read_data(
     sensing: Sequence[Path],
     measurements: Path | None,
     memory_limit: str | None = None,
+    column: str | None = None,
 ) -> MeasuredData:
-    """Read a problem from an ``.npz`` file, from separate files, or from both.
+    """Read a problem from a file with A and y, from separate files, or from both.
 
     Several files of sensing data are read one after another. ``memory_limit`` is for sensing data
-    that is regenerated.
+    that is regenerated. ``column`` is that of the measurements in a table.
     """
     if data is None and (not sensing or measurements is None):
         raise ValueError(
             "incomplete input: pass an .npz file with A and y, or --sensing A.npy and "
             "--measurements y.npy"
         )
-    arrays = read_npz(data) if data is not None else {}
-    y = _read_vector(measurements) if measurements is not None else _member(arrays, "y", data)
+    source = data if measurements is None else measurements
+    if column is not None and source is not None and is_array_file(source):
+        raise ValueError(
+            f"--column chooses a column of a table, such as a CSV file, not of {source}"
+        )
+    wanted = [name for name, path in (("A", sensing), ("y", measurements)) if not path]
+    arrays = {} if data is None else _read_arrays(data, wanted, column)
+    if measurements is None:
+        y = _member(arrays, "y", data)
+    else:
+        y = _read_measurements(measurements, column)
     A: Any
     if sensing:
-        A = open_sensing(sensing[0] if len(sensing) == 1 else list(sensing))
+        A = _read_sensing(sensing)
     elif "A" not in arrays and any(name in arrays for name in SEEDED_NAMES):
         A = _seeded(arrays, y, data, memory_limit)
     else:
         A = _member(arrays, "A", data)
     return MeasuredData(A, y, _truth(arrays, _size(A), data))
+
+
+def _read_arrays(path: Path, wanted: Sequence[str], column: str | None) -> dict[str, Any]:
+    """The arrays of a file by name, or the columns of a table as A and y."""
+    if path.suffix.lower() in _WITH_KEYS:
+        arrays = {name: open_array(f"{path}:{name}", name) for name in wanted}
+        return arrays | ({"y": _vector(arrays["y"])} if "y" in arrays else {})
+    if is_array_file(path):
+        return read_npz(path)
+    if "y" not in wanted:
+        return {"A": read_rows(path)}
+    if "A" not in wanted:
+        return {"y": read_vector(path, column)}
+    A, y = read_both(path, column)
+    return {"A": A, "y": y}
+
+
+def _read_sensing(paths: Sequence[Path]) -> Any:
+    if len(paths) == 1 and not is_array_file(paths[0]):
+        return read_rows(paths[0])
+    return open_sensing(paths[0] if len(paths) == 1 else list(paths))
+
+
+def _read_measurements(path: Path, column: str | None) -> Matrix:
+    return _vector(open_array(path, "y")) if is_array_file(path) else read_vector(path, column)
+
+
+def _vector(values: Any) -> Matrix:
+    """Measurements as an array in memory; those of MATLAB are a column, and may be sparse."""
+    array: Matrix = np.asarray(values.toarray() if hasattr(values, "toarray") else values[()])
+    return array.ravel() if array.ndim == 2 and 1 in array.shape else array
 
 
 def describe_seeded(m: int, shape: tuple[int, int], seed: int, ensemble: str, dtype: str) -> Any:
@@ -155,18 +207,6 @@ def _member(arrays: dict[str, Matrix], name: str, path: Path | None) -> Matrix:
     return arrays[name]
 
 
-def _read_vector(path: Path) -> Matrix:
-    if path.suffix.lower() not in (".csv", ".txt"):
-        return np.array(map_npy(path))
-    try:
-        with open(path, encoding="utf-8-sig") as text:  # Excel writes a byte order mark
-            lines = [line for line in text if line.strip()]
-        values: Matrix = np.loadtxt(lines, delimiter=",", ndmin=1) if lines else np.empty(0)
-    except ValueError as error:
-        raise ValueError(f"{path} is not a list of numbers: {error}") from error
-    return values.ravel() if values.ndim == 2 and 1 in values.shape else values
-
-
 def _truth(
     arrays: dict[str, Matrix], measured: tuple[int, int], path: Path | None
 ) -> KnownTruth | None:
@@ -195,27 +235,45 @@ def check_outputs(
     out: Path | None, report: Path | None, inputs: Iterable[Path | None] = ()
 ) -> None:
     """Raise before any work if an output cannot be written or would overwrite another file."""
-    taken = {resolved(path): "an input file" for path in inputs if path is not None}
+    files = [split_key(path)[0] for path in inputs if path is not None]
+    taken = {resolved(path): "an input file" for path in files}
     for path, endings in ((out, OUTPUT_SUFFIXES), (report, (".html", ".htm"))):
         if path is None:
             continue
-        if resolved(path) in taken:
-            raise ValueError(f"{path} is also {taken[resolved(path)]}; choose another name")
-        check_writable(path)
+        _reserve(path, "another output file", taken)
         if path.suffix not in endings:
             expected = ", ".join(endings)
             raise ValueError(f"{path} has an unknown extension; expected one of {expected}")
-        taken[resolved(path)] = "another output file"
+    beside = None if out is None else outlier_file(out)
+    if beside is not None:
+        _reserve(beside, "where the outliers are written", taken)
 
 
-def write_recovery(path: Path, recovery: Recovery) -> None:
-    """Write the complete result (``.npz``) or only the matrix (``.npy``, ``.csv``)."""
-    if path.suffix == ".npz":
+def _reserve(path: Path, use: str, taken: dict[Path, str]) -> None:
+    if resolved(path) in taken:
+        raise ValueError(f"{path} is also {taken[resolved(path)]}; choose another name")
+    check_writable(path)
+    taken[resolved(path)] = use
+
+
+def write_recovery(path: Path, recovery: Recovery, y: Matrix) -> list[Path]:
+    """Write the complete result (``.npz``) or only the matrix (``.npy``, ``.csv``).
+
+    The outliers are written beside a matrix. Returns the files.
+    """
+    beside = outlier_file(path)
+    if beside is None:
         recovery.save(path)
-        return
+        return [path]
     matrix = to_numpy(recovery.matrix)
     with atomic_writer(path) as stream:
         if path.suffix == ".npy":
             np.save(stream, matrix, allow_pickle=False)
         else:
             np.savetxt(stream, matrix, delimiter=",", fmt="%.17g")
+    flags, residual = to_numpy(recovery.outliers), to_numpy(recovery.residual)
+    with np.errstate(invalid="ignore"):  # y may be infinite
+        columns = [np.arange(len(y)), y.astype(float), y - residual, residual]
+    listed = zip(*(column[flags] for column in columns), strict=True)
+    write_outliers(beside, flags, ["measurement", "value", "fitted", "residual"], listed)
+    return [path, beside]

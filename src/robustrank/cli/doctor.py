@@ -21,7 +21,7 @@ from robustrank.simulate import plant
 
 _CORE = ("numpy", "scipy", "array-api-compat", "array-api-extra")
 _EXTRAS = ("matplotlib", "jinja2", "click", "rich", "threadpoolctl", "numba")
-_DATA = ("dask", "distributed", "h5py", "zarr")  # for sensing data larger than memory
+_DATA = ("dask", "distributed", "h5py", "zarr", "pandas", "pyarrow")  # for clusters and files
 _PASS_BYTES = 256 * 2**20
 
 

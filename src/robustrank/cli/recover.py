@@ -34,15 +34,29 @@ _FILE = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("data", type=_FILE, required=False)
-@click.option("--rank", type=int, required=True, help="Rank of the matrix, or an upper bound.")
+@click.option(
+    "--rank",
+    type=int,
+    help="An upper bound on the rank of the matrix. Optional: by default it is estimated.",
+)
 @click.option(
     "--sensing",
     type=_FILE,
     multiple=True,
-    help="Sensing data A as .npy file or .zarr folder, of any size; it is read in blocks. Give "
-    "the option several times for files that follow one another.",
+    help="Sensing data A. An .npy file, a .zarr folder or HDF5 (file.h5:/A) may have any size; it "
+    "is read in blocks. Or file.mat:A, file.npz:A, also if A is sparse, or a table whose rows are "
+    "the A_i. Give the option several times for files that follow one another.",
 )
-@click.option("--measurements", type=_FILE, help="Measurements y as .npy or .csv.")
+@click.option(
+    "--measurements",
+    type=_FILE,
+    help="Measurements y: .npy, file.npz:y, file.mat:y, file.h5:/y, or a table; see --column.",
+)
+@click.option(
+    "--column",
+    help="The column of a table that has the measurements, by name or by number from 1. Not "
+    "needed if there is only one.",
+)
 @click.option("--shape", type=MatrixShape(), help="Shape of the matrix; needed if A is (m, n1·n2).")
 @click.option("--symmetric", is_flag=True, help="The matrix is known to be symmetric.")
 @click.option("--psd", is_flag=True, help="The matrix is symmetric positive semidefinite.")
@@ -72,7 +86,11 @@ _FILE = click.Path(path_type=Path)
 @click.option("--device", help='"cuda" or "cuda:1": move the data there first (needs PyTorch).')
 @click.option("--seed", type=int, help="Random seed.")
 @click.option(
-    "-o", "--out", type=_FILE, help="Output file: .npz (everything), .npy or .csv (matrix)."
+    "-o",
+    "--out",
+    type=_FILE,
+    help="Output file: .npz (everything), .npy or .csv (matrix; the outliers are written beside "
+    "it, to NAME.outliers.npy or NAME.outliers.csv).",
 )
 @click.option(
     "--resume",
@@ -83,13 +101,20 @@ _FILE = click.Path(path_type=Path)
 @click.option("--report", type=_FILE, help="Write a report page to this .html file.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor summary.")
 def recover(out: Path | None, report: Path | None, **given: Any) -> int:
-    """Recover a low-rank matrix from DATA, an .npz file with the arrays A and y.
+    """Recover a low-rank matrix from DATA, a file with the arrays A and y.
 
-    A is (m, n1, n2) or (m, n1·n2) and y is (m,). Outliers in y may have any size.
+    A is (m, n1, n2) or (m, n1·n2) and y is (m,). Outliers in y may have any size. The rank need not
+    be known: --rank is an upper bound on it, and optional.
+
+    DATA is an .npz, .mat or HDF5 file; or a table in which the column --column is y and the others
+    are the entries of the A_i, row after row, with --shape. Tables are CSV files (also with
+    semicolons, decimal commas, comments, or compressed by gzip), Parquet, Feather or Arrow.
 
     \b
-    robustrank recover problem.npz --rank 5 --out result.npz --report report.html
+    robustrank recover problem.npz --out result.npz --report report.html
     robustrank recover --sensing A.npy --measurements y.csv --rank 5 --out matrix.csv
+    robustrank recover --sensing data.h5:/A --measurements sensors.csv --column reading
+    robustrank recover sensors.csv --column reading --shape 20x15 --out matrix.csv
     robustrank recover --sensing A.npy --measurements y.npy --rank 5 --out s.npz --resume s.npz
 
     Ctrl-C stops the run; the result so far is still written. The last command continues from it
@@ -104,7 +129,13 @@ def recover(out: Path | None, report: Path | None, **given: Any) -> int:
     if report is not None:
         require_report_libraries()
     start = read_start(given["resume"], out)
-    data = read_data(given["data"], given["sensing"], given["measurements"], given["memory_limit"])
+    data = read_data(
+        given["data"],
+        given["sensing"],
+        given["measurements"],
+        given["memory_limit"],
+        given["column"],
+    )
     try:
         outcome = _solve(data, start, out, given)
     except TimeoutError as error:  # during the validation of the data
@@ -114,7 +145,7 @@ def recover(out: Path | None, report: Path | None, **given: Any) -> int:
     if report is not None:
         write_report(report, recovery, truth=data.truth)
     if not given["quiet"]:
-        _print_summary(outcome, data, [path for path in (out, report) if path is not None])
+        _print_summary(outcome, data, [*outcome.written, *([] if report is None else [report])])
     if outcome.loss:
         click.echo(f"robustrank: {outcome.loss}", err=True)
     return 0 if recovery.certified else 1
@@ -127,6 +158,7 @@ class _Outcome:
     recovery: Recovery
     loss: str = ""
     workers: str = ""
+    written: tuple[Path, ...] = ()
 
 
 def _solve(
@@ -135,8 +167,8 @@ def _solve(
     on_cluster = given["workers"] is not None or given["scheduler"] is not None
     if on_cluster and isinstance(data.A, np.ndarray) and not isinstance(data.A, np.memmap):
         raise ValueError(
-            f"A is stored in {given['data']}, which the workers cannot read in parts; save A as "
-            "an .npy file and pass it with --sensing"
+            f"A is stored in {(given['sensing'] or [given['data']])[0]}, which the workers cannot "
+            "read in parts; save A as an .npy file and pass it with --sensing"
         )
     with meter(given["solver"], given["quiet"]) as show:
         if on_cluster:
@@ -144,7 +176,8 @@ def _solve(
         with _client(given) as client:
             outcome = _recover(data, start, client, show, given)
             if out is not None:  # before the cluster is closed, which takes time and may fail
-                write_recovery(out, outcome.recovery)
+                written = write_recovery(out, outcome.recovery, data.y)
+                outcome = replace(outcome, written=tuple(written))
             if client is None or outcome.loss:
                 return outcome
             return replace(outcome, workers=cluster.memory_report(client))

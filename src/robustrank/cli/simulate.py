@@ -23,7 +23,7 @@ from robustrank.simulate import (
 _MODELS = "\n".join(f"  {name:<10} {model.description}" for name, model in OUTLIER_MODELS.items())
 
 
-class OutlierModelName(click.ParamType[str]):
+class OutlierModelName(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
     """``huge`` or ``offset:0.1`` on the command line."""
 
     name = "NAME[:STRENGTH]"

@@ -10,7 +10,6 @@ import numpy as np
 from robustrank.backend import Array, as_floating, is_array, like, namespace, to_numpy
 from robustrank.completion.repair import EXTRA
 from robustrank.completion.row_fit import fit_rows, repair_rows
-from robustrank.completion.sample import robust_deviation
 from robustrank.operators import SortedEntries
 
 Vector = np.ndarray[Any, Any]
@@ -43,11 +42,12 @@ class FittedRows:
         return self.left @ namespace(self.right).matrix_transpose(self.right)
 
 
-def fit_new_rows(X: Any, right: Array, cutoff: float) -> FittedRows:
+def fit_new_rows(X: Any, right: Array, cutoff: float, deviation: float) -> FittedRows:
     """The rows of X as combinations of the columns of ``right``, from the entries that agree.
 
-    Weights narrow until only the entries are left that fit up to the cutoff. Rows of which that is
-    no majority are solved from random subsets of their entries.
+    Weights narrow, from the deviation of a typical entry, until only the entries are left that fit
+    up to the cutoff. Rows of which that is no majority are solved from random subsets of their
+    entries. The result for a row does not depend on the other rows.
     """
     given = as_floating(X if is_array(X) else np.asarray(X), "X")
     n2, rank = right.shape
@@ -61,11 +61,11 @@ def fit_new_rows(X: Any, right: Array, cutoff: float) -> FittedRows:
     values = matrix[observed].astype(V.dtype)
     left = np.zeros((len(matrix), rank), V.dtype)
     if len(values):
-        deviation = max(float(robust_deviation(values)), cutoff)
-        left = fit_rows(entries, values, V, cutoff, deviation)
+        left = fit_rows(entries, values, V, cutoff, max(deviation, cutoff))
     needed = np.maximum(rank + EXTRA, counts // 2 + 1)
     wrong = np.flatnonzero((_fits(entries, values, left, V, cutoff) < needed) & (counts >= needed))
-    repair_rows(entries, values, left, V, cutoff, wrong, np.random.default_rng(0))
+    for row in wrong[:, None]:
+        repair_rows(entries, values, left, V, cutoff, row, np.random.default_rng(0))
     undecided = np.flatnonzero(_fits(entries, values, left, V, cutoff) < needed)
     left[undecided] = 0
     with np.errstate(invalid="ignore"):  # an infinite entry is an outlier

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from robustrank.backend import Array, is_array, like, namespace, to_numpy
+from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.completion.evidence import CompletionCertificate
 from robustrank.completion.explanation import (
     advice,
@@ -23,7 +23,15 @@ from robustrank.completion.explanation import (
 from robustrank.completion.new_rows import FittedRows, fit_new_rows
 from robustrank.completion.observations import Observations
 from robustrank.completion.refinement import CUTOFF
-from robustrank.result import Status, singular_values
+from robustrank.result import (
+    Accuracy,
+    RankTable,
+    Status,
+    WithErrorBars,
+    checked_positions,
+    interval_around,
+    singular_values,
+)
 
 Vector = np.ndarray[Any, Any]
 
@@ -32,7 +40,7 @@ _LARGEST_SHARE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Completion:
+class Completion(WithErrorBars):
     """A completed matrix, the rejected entries, and a status that says whether to use it.
 
     Attributes
@@ -51,10 +59,14 @@ class Completion:
         The standard deviation of the noise; zero if the data is exact.
     seconds
         Wall-clock time of the whole call.
+    rank_table
+        If no rank was given, the ranks that were compared.
     typical_size
         The standard deviation of normal values of the size of typical entries.
     row_labels, column_labels
         The labels of a data frame, or None.
+    error_bars
+        What ``standard_error`` and ``interval`` need; it is not saved and not pickled.
     """
 
     left: Array
@@ -68,9 +80,11 @@ class Completion:
     typical_size: float
     observations: Observations = field(repr=False)
     seconds: float = 0.0
+    rank_table: RankTable | None = None
     row_labels: Any = field(default=None, repr=False)
     column_labels: Any = field(default=None, repr=False)
     as_frame: Callable[[Any], Any] | None = field(default=None, repr=False)
+    error_bars: Accuracy | None = field(default=None, repr=False)
 
     @property
     def rank(self) -> int:
@@ -117,21 +131,50 @@ class Completion:
 
     def predict(self, rows: Any, columns: Any) -> Array:
         """The entries of the matrix at some rows and columns: numbers, or labels if it has them."""
-        xp = namespace(self.left)
+        xp, place = namespace(self.left), {"device": like(self.left)["device"]}
+        *at, shape = self._positions(rows, columns)
+        own, other = (xp.asarray(one, **place) for one in at)
+        P, Q = xp.take(self.left, own, axis=0), xp.take(self.right, other, axis=0)
+        return xp.reshape(xp.sum(P * Q, axis=1), shape)
+
+    def standard_error(self, rows: Any, columns: Any) -> Vector:
+        """The standard errors of the entries that ``predict`` gives; zero if the fit is exact.
+
+        They follow from the noise and from which entries are observed, and do not apply to
+        undecided rows and columns.
+        """
+        own, other, shape = self._positions(rows, columns)
+        return self._accuracy().of_entries(own, other).reshape(shape)
+
+    def interval(
+        self, rows: Any, columns: Any, *, level: float = 0.95, noise: bool = False
+    ) -> tuple[Vector, Vector]:
+        """Lower and upper bounds that contain the true entries with probability ``level``.
+
+        With ``noise`` they contain new observations of the entries instead.
+        """
+        error = self.standard_error(rows, columns)
+        center = self.predict(rows, columns)
+        return interval_around(center, error, level, self._accuracy(), noise=noise)
+
+    def _positions(self, rows: Any, columns: Any) -> tuple[Vector, Vector, tuple[int, ...]]:
+        """Row and column numbers as vectors, and the shape of both."""
         at = [
-            _positions(given, labels, size, name)
+            _numbers(given, labels, size, name)
             for given, labels, size, name in (
                 (rows, self.row_labels, self.shape[0], "rows"),
                 (columns, self.column_labels, self.shape[1], "columns"),
             )
         ]
         shape = np.broadcast_shapes(at[0].shape, at[1].shape)
-        place = {"device": like(self.left)["device"]}
-        own, other = (
-            xp.asarray(np.broadcast_to(one, shape).reshape(-1).copy(), **place) for one in at
-        )
-        P, Q = xp.take(self.left, own, axis=0), xp.take(self.right, other, axis=0)
-        return xp.reshape(xp.sum(P * Q, axis=1), shape)
+        own, other = (np.broadcast_to(one, shape).reshape(-1).copy() for one in at)
+        return own, other, shape
+
+    def _plain_matrix(self) -> Array:
+        return self.left @ namespace(self.right).matrix_transpose(self.right)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"error_bars": None}
 
     def fit_rows(self, X: Any) -> FittedRows:
         """Fit new rows, robustly, to the column space of this matrix.
@@ -140,7 +183,8 @@ class Completion:
         missing entries.
         """
         tolerance = self.certificate.tolerance * self.typical_size
-        return fit_new_rows(X, self.right, max(CUTOFF * self.noise, tolerance))
+        cutoff = max(CUTOFF * self.noise, tolerance)
+        return fit_new_rows(X, self.right, cutoff, self.typical_size)
 
     def singular_values(self) -> Vector:
         """The singular values of the matrix, largest first, from the thin factors."""
@@ -164,6 +208,7 @@ class Completion:
         undecided = " and ".join(counted(*one) for one in counts if one[0])
         return [
             ("evidence", evidence(self.certificate)),
+            *([] if self.rank_table is None else [("rank", self.rank_table.sentence)]),
             ("outliers", f"{rejected:,} of the entries are rejected ({share:.1%})"),
             ("undecided", f"too few trusted entries in {undecided}" if undecided else "none"),
             ("noise", f"{self.noise:.3g}" if self.noise else "none: the fit is exact"),
@@ -188,7 +233,7 @@ class Completion:
         return f"<table><caption>{html.escape(self._title())}</caption>{rows}</table>"
 
 
-def _positions(given: Any, labels: Any, size: int, name: str) -> Vector:
+def _numbers(given: Any, labels: Any, size: int, name: str) -> Vector:
     """Row or column numbers."""
     if labels is not None:
         found = labels.get_indexer(np.atleast_1d(np.asarray(given)).reshape(-1))
@@ -196,13 +241,7 @@ def _positions(given: Any, labels: Any, size: int, name: str) -> Vector:
             unknown = np.atleast_1d(np.asarray(given)).reshape(-1)[found < 0][0]
             raise KeyError(f"{name}: {str(unknown)!r} is not a label of the data")
         return np.asarray(found).reshape(np.shape(given))
-    numbers = to_numpy(given) if is_array(given) else np.asarray(given)
-    if not np.issubdtype(numbers.dtype, np.integer):
-        raise TypeError(f"{name} has dtype {numbers.dtype}; expected integers")
-    if numbers.size and not (numbers.min() >= 0 and numbers.max() < size):
-        wrong = numbers.min() if numbers.min() < 0 else numbers.max()
-        raise IndexError(f"{name} contains {wrong}; expected numbers from 0 to {size - 1}")
-    return numbers
+    return checked_positions(given, size, name)
 
 
 def _physical_memory() -> float:

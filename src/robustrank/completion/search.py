@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, to_numpy
+from robustrank.backend import Array, namespace, to_numpy
 from robustrank.certificate import NoiseStatistics, noise_statistics
 from robustrank.completion.agreement import agreeing_share
 from robustrank.completion.contested import contested
@@ -25,6 +25,7 @@ from robustrank.completion.scales import row_and_column_scales
 from robustrank.completion.support import Support, supported_part
 from robustrank.completion.watch import Watch
 from robustrank.linalg import point_of
+from robustrank.result import RankRow, RankTable
 from robustrank.theory import degrees_of_freedom
 
 Vector = np.ndarray[Any, Any]
@@ -37,6 +38,8 @@ _FEWEST = 10  # entries; fewer say nothing about a matrix
 _ENOUGH, _MUCH_OF = 30, 0.7
 # If the rank is not given, it is looked for up to this many; then twice as many, and so on.
 _FIRST_BOUND = 10
+# Residuals with more structure than this may have another component; noise has about one.
+_MORE_COMPONENTS = 1.06
 _LESS_NOISE = 0.9  # a component that the data has leaves less noise than this share
 # Rounding leaves far less than the tolerance: half of the residuals within it are below this share.
 _MOSTLY_BELOW = 0.1
@@ -75,15 +78,40 @@ class Search:
         self._units = row_and_column_scales(sample)
         self._scaled = sample.divided_by(*self._units)
         self._path = RidgePath()
+        self._by_structure = False
+        self._compared: dict[int, RankRow] = {}
 
     def run(self, bound: int | None) -> Solution:
         """The best solution of at most this rank; None: of any rank."""
+        self._by_structure = bound is None
         *lower, last = self._limits(bound)
         for limit in lower:
             solution = self._solution(limit)
-            if solution.left.shape[1] < limit:
+            complete = solution.is_exact or solution.structure < _MORE_COMPONENTS
+            if solution.left.shape[1] < limit or complete:
                 return solution
         return self._solution(last)
+
+    def rank_table(self, solution: Solution) -> RankTable:
+        """The ranks that were compared, and all lower ones than the rank of the solution.
+
+        The errors of ranks that were not fitted are those of the solution with fewer components.
+        """
+        point, rows = point_of(solution.left, solution.right), dict(self._compared)
+        rank = int(solution.left.shape[1])
+        for k in range(1, rank + 1):
+            if k not in rows:
+                factors = point.scaled_left[:, :k], point.right[:, :k]
+                noise = robust_deviation(self._sample.residual(*factors)) / self._sample.deviation
+                rows[k] = self._row(self._sample, noise, to_numpy(point.values)[:k])
+        return RankTable(tuple(rows[k] for k in sorted(rows)), rank, min(self._sample.shape))
+
+    def _row(self, sample: Sample, noise: float, values: Vector) -> RankRow:
+        """The row of a fit that leaves this noise, relative to a typical entry."""
+        beyond = sample.size - degrees_of_freedom(*sample.shape, len(values))
+        error = noise * sample.size / beyond if beyond > 0 else math.inf
+        relative = float(values[-1] / values[0]) if values[0] > 0 else 0.0
+        return RankRow(len(values), error, relative)
 
     def _solution(self, limit: int) -> Solution:
         """The best solution of at most this rank."""
@@ -100,8 +128,8 @@ class Search:
 
     def _solution_by(self, part: Sample, kept: Array | None, limit: int) -> Solution:
         """The best solution, looked for with a part of the entries; None: with all of them."""
-        exact = self._exact_solution(part, kept, limit)
-        return self._noisy_solution(part, limit) if exact is None else exact
+        exact, largest = self._exact_solution(part, kept, limit)
+        return self._noisy_solution(part, limit, largest) if exact is None else exact
 
     def _limits(self, bound: int | None) -> Iterator[int]:
         """The largest ranks to try, one after the other."""
@@ -123,29 +151,49 @@ class Search:
         start = self._path.start(sample, limit, self._rng)
         return self._path.advance(sample, start, _LOOK, self._watch)
 
-    def _exact_solution(self, part: Sample, kept: Array | None, limit: int) -> Solution | None:
-        """A solution that fits the entries up to rounding, if there is one."""
+    def _exact_solution(
+        self, part: Sample, kept: Array | None, limit: int
+    ) -> tuple[Solution | None, int]:
+        """A solution that fits the entries up to rounding, if there is one; and the largest rank.
+
+        If no rank was given, lower ranks are tried first. Higher ones are not tried if only noise
+        is left: they would fit it, which takes long.
+        """
         look = self._looked(part, limit)
         waiting, noise = candidate_ranks(look.singular_values), {}
+        if self._by_structure:
+            waiting.sort()
         while waiting:
             rank = waiting.pop(0)
             if rank in noise:
                 continue
             fit = self._fit(part, look, rank)
             noise[rank] = robust_deviation(part.residual(*fit.factors))
+            values = to_numpy(fit.point.values)
+            self._compared[rank] = self._row(part, noise[rank] / part.deviation, values)
             if not fit.has_noise:
                 solution = self._conclusive(fit, part, kept)
                 if solution is not None and self._is_surplus(fit, part, look):
                     waiting.insert(0, rank - 1)
                 elif solution is not None:
-                    return solution
+                    return solution, limit
+            elif self._by_structure and self._has_only_noise(part, fit):
+                return None, rank
             elif rank < look.left.shape[1]:
                 # The rank may be higher if that leaves less noise; otherwise the data has noise.
                 if noise[rank] < _LESS_NOISE * noise.get(rank - 1, math.inf):
                     waiting.insert(0, rank + 1)
                 else:
                     break
-        return None
+        return None, limit
+
+    def _has_only_noise(self, sample: Sample, fit: Fit) -> bool:
+        """Whether the residuals of a fit, without those of outliers, have no further component."""
+        residual = sample.residual(*fit.factors)
+        xp = namespace(residual)
+        typical = xp.abs(residual) <= CUTOFF * robust_deviation(residual)
+        kept = xp.where(typical, residual, xp.zeros_like(residual))
+        return residual_structure(sample, kept, self._rng) < _MORE_COMPONENTS
 
     def _fit(self, sample: Sample, look: PathPoint, rank: int) -> Fit:
         """The fit of one rank, from a point of the path."""
@@ -205,19 +253,24 @@ class Search:
         lower, free = (degrees_of_freedom(*self._sample.shape, r) for r in (rank - 1, rank))
         return counts[1] - counts[0] < free - lower + _MARGIN
 
-    def _noisy_solution(self, part: Sample, limit: int) -> Solution:
+    def _noisy_solution(self, part: Sample, limit: int, largest: int) -> Solution:
         """The solution of the rank that predicts entries best that are left out of the fit."""
         fitted, left_out = split(part, self._rng)
         given, given_left_out = (
             part.divided_by(*(1 / unit for unit in self._units)) for part in (fitted, left_out)
         )
         look = self._looked(fitted, limit)
-        lowest, *higher = sorted(candidate_ranks(look.singular_values))
+        ranks = {rank for rank in candidate_ranks(look.singular_values) if rank <= largest}
+        lowest, *higher = sorted(ranks or {min(largest, look.left.shape[1])})
 
         def best_of(rank: int) -> tuple[NoisyFit, HeldOut]:
             fits = list(self._noisy_fits(fitted, given, look, rank))
             tried = [(fit, held_out_errors(given_left_out, fit)) for fit in fits]
-            return max(tried, key=lambda pair: float(pair[1].log_densities.mean()))
+            best = max(tried, key=lambda pair: float(pair[1].log_densities.mean()))
+            error = best[1].error / self._sample.deviation
+            values = to_numpy(point_of(*best[0].factors).values)
+            self._compared[rank] = replace(self._row(fitted, 0.0, values), error=error)
+            return best
 
         best = best_of(lowest)
         for rank in higher:  # must predict better, by more than chance

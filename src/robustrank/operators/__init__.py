@@ -1,14 +1,17 @@
 """How a matrix is measured: one file per family of measurements, one contract for all."""
 
 from robustrank.operators.base import Operator
+from robustrank.operators.bilinear import Bilinear
 from robustrank.operators.checks import OperatorCheck, check_operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.description import how_it_was_read
 from robustrank.operators.engine import DataLost, Engine, LocalEngine, OutOfTime
 from robustrank.operators.entries import Entries
+from robustrank.operators.linear_map import LinearMap
 from robustrank.operators.seeded import Seeded
 from robustrank.operators.sharded import ShardedOperator, ShardedRows
 from robustrank.operators.sorted_entries import SortedEntries, soft_weights
+from robustrank.operators.sparse import SparseOperator
 from robustrank.operators.streamed import ColumnStreamedOperator, StreamedOperator
 from robustrank.operators.tangent import StoredTangent, UnstoredTangent
 from robustrank.operators.tangent_views import PartTangent, RowScaledTangent, WatchedTangent
@@ -29,6 +32,7 @@ from robustrank.operators.views import (
 
 __all__ = [
     "BatchedOperator",
+    "Bilinear",
     "CenteredOperator",
     "ColumnStreamedOperator",
     "CountedOperator",
@@ -36,6 +40,7 @@ __all__ = [
     "DenseOperator",
     "Engine",
     "Entries",
+    "LinearMap",
     "LocalEngine",
     "Operator",
     "OperatorCheck",
@@ -50,6 +55,7 @@ __all__ = [
     "ShardedOperator",
     "ShardedRows",
     "SortedEntries",
+    "SparseOperator",
     "StoredTangent",
     "StreamedOperator",
     "SubsetOperator",

@@ -13,6 +13,7 @@ import numpy as np
 from robustrank.backend import is_array
 from robustrank.files import PathLike
 from robustrank.operators.file_rows import file_offset
+from robustrank.operators.hdf5 import open_dataset
 from robustrank.operators.sources import Matrix, convert, precision_of, used_dtype
 
 # Of a chunk that was decoded, the rows after a block are kept for the next, up to this size.
@@ -132,7 +133,7 @@ class ArrayRows:
 def _how_to_reopen(array: Any) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
     """A function and its arguments that open the array of a file again, if there is a file."""
     if type(array).__module__.split(".")[0] == "h5py":
-        return _open_dataset, (os.path.abspath(array.file.filename), array.name)
+        return open_dataset, (os.path.abspath(array.file.filename), array.name)
     offset = file_offset(array)
     if offset is None:
         return None
@@ -153,12 +154,6 @@ def open_zarr(path: PathLike) -> Any:
     if not is_sliceable(array):
         raise ValueError(f"{path} contains several arrays; pass the path of one of them")
     return array
-
-
-def _open_dataset(path: str, name: str) -> Any:
-    import h5py
-
-    return h5py.File(path, "r")[name]
 
 
 def _map_file(path: str, layout: tuple[Any, ...]) -> Matrix:

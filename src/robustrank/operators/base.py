@@ -18,6 +18,7 @@ from robustrank.linalg import (
     leading_svd_by_products,
     lower_median,
 )
+from robustrank.operators.probed_tangent import ProbedTangent
 from robustrank.operators.tangent import UnstoredTangent
 
 _GAIN_PROBES = 8
@@ -72,9 +73,11 @@ class Operator(ABC):
     def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentMap:
         """The measurements linearized at the factors (U, V). Default: by products, not stored.
 
-        A family that stores the map may do so in single precision unless it is to be ``precise``.
+        The default takes 2 (n1 + n2) products more for a certificate, which examines every row and
+        column of the matrix by itself. A family that stores the map may do so in single precision
+        unless it is to be ``precise``.
         """
-        return UnstoredTangent(self, U, V)
+        return ProbedTangent(UnstoredTangent(self, U, V))
 
     def leading_svd(
         self,

@@ -12,11 +12,12 @@ from robustrank.backend import Array, in_blocks, like, namespace, to_numpy
 _BLOCK_ENTRIES = 2**22
 
 
-def row_norms(flat: Array, first: int = 0) -> Array:
+def row_norms(flat: Array, first: int = 0, name: str = "A") -> Array:
     """The Euclidean norm of each row of an (m, size) array, of shape (m,).
 
     Raises ValueError if a row has NaN or infinity; ``first`` is the number of the first row in the
-    message. Rows whose squares overflow or underflow are scaled first.
+    message, and ``name`` that of the array. Rows whose squares overflow or underflow are scaled
+    first.
     """
     norms = _by_numpy(flat) if isinstance(flat, np.ndarray) else _by_library(flat)
     xp = namespace(norms)
@@ -27,7 +28,7 @@ def row_norms(flat: Array, first: int = 0) -> Array:
     exact = to_numpy(norms).copy()
     with np.errstate(over="ignore"):  # the norm of finite numbers may be infinite
         for row in np.flatnonzero(to_numpy(unsafe)):
-            exact[row] = _scaled_norm(flat, int(row), first)
+            exact[row] = _scaled_norm(flat, int(row), first, name)
     return xp.asarray(exact, **like(norms))
 
 
@@ -51,14 +52,19 @@ def _by_library(flat: Array) -> Array:
         return xp.concat([xp.linalg.vector_norm(block, axis=1) for block in blocks], axis=0)
 
 
-def _scaled_norm(flat: Array, row: int, first: int) -> float:
+def _scaled_norm(flat: Array, row: int, first: int, name: str) -> float:
     """The norm of one row, computed without overflow."""
     xp = namespace(flat)
     entries = flat[row, :]
     largest = float(xp.max(xp.abs(entries)))
     if not math.isfinite(largest):
-        raise ValueError(
-            f"A contains NaN or infinity (first in row {first + row}); expected finite numbers. "
-            "Remove such rows from A and y"
-        )
+        raise not_finite(name, first + row)
     return largest * float(xp.linalg.vector_norm(entries / largest)) if largest > 0 else 0.0
+
+
+def not_finite(name: str, row: int) -> ValueError:
+    """The error for an array of which this is the first row that is not finite."""
+    return ValueError(
+        f"{name} contains NaN or infinity (first in row {row}); expected finite numbers. Remove "
+        "such rows from A and y"
+    )

@@ -23,6 +23,7 @@ from robustrank.operators.array_rows import ArrayRows
 from robustrank.operators.base import Operator
 from robustrank.operators.engine import Engine, LocalEngine
 from robustrank.operators.entries import Entries
+from robustrank.operators.entry_tangent import EntryTangent
 from robustrank.operators.kernels import stored_dtype
 from robustrank.operators.sources import RowSource, Slice, precision_of
 from robustrank.operators.spill import SpillFile
@@ -107,6 +108,17 @@ class ShardedOperator(Operator):
 
     def _each(self, work: Any, own: Any = None, shared: tuple[Any, ...] = ()) -> list[Any]:
         return self.engine.each(work, self.shards, own, (self.size, *shared))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShardedEntries(ShardedOperator):
+    """Shards of sampled entries, whose positions are known here too."""
+
+    rows: Array
+    columns: Array
+
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> EntryTangent:
+        return EntryTangent(UnstoredTangent(self, U, V), self.rows, self.columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -248,7 +260,8 @@ def sharded_entries(entries: Entries, engine: Engine) -> ShardedOperator:
     rows, columns = to_numpy(entries.rows), to_numpy(entries.columns)
     shards = [Entries(rows[i:j], columns[i:j], entries.matrix_shape) for i, j in pairs]
     counts = tuple(j - i for i, j in pairs)
-    return ShardedOperator(shards, counts, entries.matrix_shape, np.dtype(np.float32), engine)
+    shape, dtype = entries.matrix_shape, np.dtype(np.float32)
+    return ShardedEntries(shards, counts, shape, dtype, engine, rows=rows, columns=columns)
 
 
 def _divided(total: int, number: int) -> list[tuple[int, int]]:

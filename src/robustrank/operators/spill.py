@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
+import threading
 import weakref
 from typing import Any
 
@@ -23,23 +23,26 @@ class SpillFile:
         self.precision = self.dtype
         self.stored_bytes = size * self.dtype.itemsize
         self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        # Reading at a position without moving to it is not possible on every system.
+        self._lock = threading.Lock()
         weakref.finalize(self, self._file.close)  # it is open as long as any tangent map uses it
 
     def write(self, first: int, values: Matrix) -> None:
         """Store rows, beginning with number ``first``."""
         data = np.ascontiguousarray(values, self.dtype).data.cast("B")
-        position = first * self.stored_bytes
-        while len(data):
-            count = os.pwrite(self._file.fileno(), data, position)
-            data, position = data[count:], position + count
+        with self._lock:
+            self._file.seek(first * self.stored_bytes)
+            while len(data):
+                data = data[self._file.write(data) :]
 
     def read(self, first: int, last: int, out: Matrix | None = None) -> Matrix:
         result = np.empty((last - first, self.size), self.dtype) if out is None else out
         data = result.data.cast("B")
-        position = first * self.stored_bytes
-        while len(data):
-            count = os.preadv(self._file.fileno(), [data], position)
-            if count == 0:
-                raise OSError("the temporary file with the tangent map was truncated")
-            data, position = data[count:], position + count
+        with self._lock:
+            self._file.seek(first * self.stored_bytes)
+            while len(data):
+                count = self._file.readinto(data)
+                if not count:
+                    raise OSError("the temporary file with the tangent map was truncated")
+                data = data[count:]
         return result

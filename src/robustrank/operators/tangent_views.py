@@ -205,6 +205,14 @@ class WatchedTangent(TangentView):
         self.before()
         return self.inner.quadratic_forms(matrix)
 
+    def share_maxima(self, rows: Array) -> Array | None:
+        self.before()
+        return self.inner.share_maxima(rows)
+
+    def share_counts(self, least: Array, weights: Array) -> Array | None:
+        self.before()
+        return self.inner.share_counts(least, weights)
+
 
 @dataclass(frozen=True, eq=False)
 class PartTangent(TangentView):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from robustrank.backend import (
     Array,
@@ -21,6 +22,7 @@ from robustrank.operators.dense import DenseOperator
 from robustrank.operators.engine import Engine
 from robustrank.operators.entries import Entries
 from robustrank.operators.file_rows import FileRows
+from robustrank.operators.linear_map import LinearMap, is_linear_map
 from robustrank.operators.opening import Several, open_sensing, path_of
 from robustrank.operators.sharded import (
     ShardedOperator,
@@ -30,6 +32,7 @@ from robustrank.operators.sharded import (
     sharded_rows,
 )
 from robustrank.operators.sources import Concatenated, RowSource
+from robustrank.operators.sparse import SparseOperator
 from robustrank.operators.streamed import ColumnStreamedOperator, StreamedOperator
 from robustrank.operators.tangent_storage import TangentStorage, default_storage, folder_beside
 from robustrank.operators.views import TransposedOperator
@@ -50,6 +53,9 @@ def as_operator(
     blocks. Integers and booleans are converted to float64 and half-precision numbers to float32;
     what is read in blocks is converted when it is read, and integers of one byte to float32.
 
+    ``A`` may also be an (m, n1·n2) matrix of ``scipy.sparse``, or a ``LinearOperator`` of SciPy or
+    PyLops that acts on the matrix in row-major order. Its two products are tested.
+
     ``memory_limit`` is how many bytes the process may use if the data is read in blocks; default:
     half of the available memory. ``engine`` is where such data is computed, by default here.
     """
@@ -69,6 +75,10 @@ def as_operator(
             f"A is a {type(A).__name__}, which would have to be sent to the workers; expected "
             "files that they can read, a dask array, or rr.operators.Seeded"
         )
+    elif scipy.sparse.issparse(A):
+        operator = _of_sparse(A, shape)
+    elif is_linear_map(A):
+        operator = LinearMap(A, _matrix_shape(A, shape or _dims(A)))
     else:
         operator = _of_array(A, shape)
     operator.row_norms()  # raises if A contains NaN or infinity
@@ -119,6 +129,17 @@ def _of_array(A: Any, shape: tuple[int, int] | None) -> Operator:
     if dtype_name(sensing) != dtype and not isinstance(sensing, np.memmap):
         sensing = as_floating(sensing, "A")
     return _choose(sensing, matrix_shape)
+
+
+def _of_sparse(A: Any, shape: tuple[int, int] | None) -> Operator:
+    matrix_shape = _matrix_shape(A, shape)
+    return SparseOperator(A.reshape((A.shape[0], -1)), matrix_shape)
+
+
+def _dims(A: Any) -> tuple[int, int] | None:
+    """The shape of the matrices that an operator of PyLops is made for; None if it is not known."""
+    dims: tuple[int, ...] = tuple(getattr(A, "dims", ()))
+    return (int(dims[0]), int(dims[1])) if len(dims) == 2 else None
 
 
 def _is_dask_array(A: Any) -> bool:

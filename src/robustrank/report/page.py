@@ -9,6 +9,7 @@ from robustrank.report.figures import convergence, spectrum
 from robustrank.report.formatting import capitalized
 from robustrank.report.histogram import residuals
 from robustrank.report.images import matrices
+from robustrank.report.ranks import rank_comparison
 from robustrank.report.rendering import render, versions
 from robustrank.report.same_problem import check_same_problem
 from robustrank.report.tables import (
@@ -38,7 +39,7 @@ def assemble(
         verdict=verdict(recovery.status),
         sentences=sentences(recovery),
         meter=meter(recovery.status, recovery.certificate),
-        advice=recovery.status.advice,
+        advice=recovery.advice,
         attempts=recovery.attempts if len(recovery.attempts) > 1 else (),
         fit=fit_tiles(recovery),
         accuracy=None if truth is None else accuracy_tiles(evaluate(recovery, truth)),
@@ -47,6 +48,7 @@ def assemble(
         curves=[convergence([recovery, *compare_with]), residuals(recovery)],
         images=matrices(recovery, truth),
         spectrum=spectrum(recovery.singular_values(), true),
+        ranks=None if recovery.rank_table is None else rank_comparison(recovery.rank_table),
         worst=largest_residuals(recovery, truth),
         footer=[versions(f"solver {recovery.solver}")],
     )

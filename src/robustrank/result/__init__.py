@@ -1,5 +1,12 @@
 """The result of a run as plain data, its explanation in words, and how it is saved."""
 
+from robustrank.result.accuracy import (
+    Accuracy,
+    NotCertifiedWarning,
+    WithErrorBars,
+    checked_positions,
+    interval_around,
+)
 from robustrank.result.archive import load, save
 from robustrank.result.certificate import Certificate
 from robustrank.result.explanation import (
@@ -10,22 +17,30 @@ from robustrank.result.explanation import (
     noise_sentence,
 )
 from robustrank.result.history import Check, History
+from robustrank.result.rank_table import RankRow, RankTable
 from robustrank.result.recovery import Alternative, Attempt, Recovery, singular_values
 from robustrank.result.status import Status, StopReason
 
 __all__ = [
+    "Accuracy",
     "Alternative",
     "Attempt",
     "Certificate",
     "Check",
     "History",
+    "NotCertifiedWarning",
+    "RankRow",
+    "RankTable",
     "Recovery",
     "Status",
     "StopReason",
+    "WithErrorBars",
+    "checked_positions",
     "counted_measurements",
     "exact_sentence",
     "explain",
     "fits_up_to_noise",
+    "interval_around",
     "load",
     "noise_sentence",
     "save",

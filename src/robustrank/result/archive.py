@@ -12,6 +12,7 @@ from robustrank.backend import shown, to_numpy
 from robustrank.files import PathLike, atomic_writer, read_npz
 from robustrank.result.certificate import Certificate
 from robustrank.result.history import Check, History
+from robustrank.result.rank_table import RankRow, RankTable
 from robustrank.result.recovery import Alternative, Attempt, Recovery
 from robustrank.result.status import Status
 
@@ -55,6 +56,8 @@ def _header(recovery: Recovery) -> dict[str, Any]:
         "history_columns": list(Check._fields),
         "attempts": [asdict(a) | {"status": a.status.name} for a in recovery.attempts],
         "data": recovery.data,
+        "remedy": recovery.remedy,
+        "rank_table": recovery.rank_table and asdict(recovery.rank_table),
         "alternative": other and {"supporting": other.supporting, "where": other.where},
     }
 
@@ -109,9 +112,8 @@ def _assemble(arrays: dict[str, Matrix], header: dict[str, Any]) -> Recovery:
     attempts = header["attempts"]
     if not isinstance(attempts, list):
         raise KeyError("attempts")
-    own = _checked(
-        {name: header[name] for name in _NUMBERS} | {"data": header.get("data", "")}, Recovery
-    )
+    texts = {name: header.get(name, "") for name in ("data", "remedy")}
+    own = _checked({name: header[name] for name in _NUMBERS} | texts, Recovery)
     return Recovery(
         left=left,
         right=right,
@@ -125,6 +127,7 @@ def _assemble(arrays: dict[str, Matrix], header: dict[str, Any]) -> Recovery:
             for attempt in attempts
         ),
         alternative=_alternative(arrays, header["alternative"]),
+        rank_table=_rank_table(header.get("rank_table")),
         **own,
     )
 
@@ -132,6 +135,16 @@ def _assemble(arrays: dict[str, Matrix], header: dict[str, Any]) -> Recovery:
 def _certificate(values: dict[str, Any]) -> Certificate:
     checked = _checked(values, Certificate)
     return Certificate(**checked | {name: tuple(checked[name]) for name in _TUPLES})
+
+
+def _rank_table(values: dict[str, Any] | None) -> RankTable | None:
+    if values is None:
+        return None
+    rows = values["rows"]
+    ranks = _checked({name: values[name] for name in ("chosen", "largest")}, RankTable)
+    if not isinstance(rows, list):
+        raise KeyError("rank_table")
+    return RankTable(tuple(RankRow(**_checked(row, RankRow)) for row in rows), **ranks)
 
 
 def _alternative(arrays: dict[str, Matrix], values: dict[str, Any] | None) -> Alternative | None:

@@ -12,6 +12,7 @@ from robustrank.solvers.rank_estimate import RankEstimator
 from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
 from robustrank.solvers.search import solve
 from robustrank.solvers.two_stage import TwoStage, TwoStageState
+from robustrank.solvers.unknown_rank import solve_without_rank
 from robustrank.solvers.weights import (
     SoftWeights,
     TruncatedWeights,
@@ -48,4 +49,5 @@ __all__ = [
     "message_passing_then_gauss_newton",
     "observe",
     "solve",
+    "solve_without_rank",
 ]

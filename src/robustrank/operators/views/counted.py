@@ -10,6 +10,9 @@ import numpy as np
 from robustrank.backend import Array
 from robustrank.linalg import Factors, TangentMap, Triplets
 from robustrank.operators.base import Operator
+from robustrank.operators.entry_tangent import EntryTangent
+from robustrank.operators.probed_tangent import ProbedTangent
+from robustrank.operators.rowwise_tangent import RowwiseTangent
 from robustrank.operators.tangent import StoredTangent, UnstoredTangent
 from robustrank.operators.tangent_views import SymmetricTangent, TangentView
 from robustrank.operators.views.delegating import DelegatingOperator, family
@@ -70,12 +73,16 @@ class CountedOperator(DelegatingOperator):
 
     def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentMap:
         tangent = self.inner.tangent(U, V, precise=precise)
-        computed = tangent
+        computed, probed = tangent, False
         while isinstance(computed, TangentView):
+            if isinstance(computed, (RowwiseTangent, EntryTangent)):
+                return CountedTangent(tangent, self.counter)
+            probed = probed or isinstance(computed, ProbedTangent)
             computed = computed.inner
         if isinstance(computed, UnstoredTangent):
-            unstored = UnstoredTangent(self, U, V)  # by products, which are counted
-            return SymmetricTangent(unstored) if isinstance(tangent, SymmetricTangent) else unstored
+            counted: TangentMap = UnstoredTangent(self, U, V)  # by products, which are counted
+            counted = ProbedTangent(counted) if probed else counted
+            return SymmetricTangent(counted) if isinstance(tangent, SymmetricTangent) else counted
         self.counter.add(computed.reads if isinstance(computed, StoredTangent) else 1)
         return tangent
 
@@ -83,3 +90,30 @@ class CountedOperator(DelegatingOperator):
         if type(family(self)).row_norms is Operator.row_norms:
             return Operator.row_norms(self, probes, rng)  # by products, which are counted
         return self.inner.row_norms(probes, rng)
+
+
+@dataclass(frozen=True, eq=False)
+class CountedTangent(TangentView):
+    """Another tangent map, each product of which is a pass over the sensing data."""
+
+    counter: PassCounter
+
+    def measure(self, values: Array) -> Array:
+        self.counter.add(1)
+        return self.inner.measure(values)
+
+    def apply(self, W: Array) -> Array:
+        self.counter.add(1)
+        return self.inner.apply(W)
+
+    def adjoint(self, w: Array) -> Array:
+        self.counter.add(1)
+        return self.inner.adjoint(w)
+
+    def normal_matrix(self, weights: Array) -> Array | None:
+        self.counter.add(1)
+        return self.inner.normal_matrix(weights)
+
+    def quadratic_forms(self, matrix: Array) -> Array | None:
+        self.counter.add(1)
+        return self.inner.quadratic_forms(matrix)

@@ -10,6 +10,9 @@ from robustrank.backend import Array, namespace
 from robustrank.linalg import Factors, TangentMap, Triplets, leading_svd
 from robustrank.operators.array_backed import ArrayBackedOperator
 from robustrank.operators.base import Operator
+from robustrank.operators.entry_tangent import EntryTangent
+from robustrank.operators.probed_tangent import ProbedTangent
+from robustrank.operators.rowwise_tangent import RowwiseTangent
 from robustrank.operators.tangent import StoredTangent, UnstoredTangent
 from robustrank.operators.tangent_views import SymmetricTangent
 from robustrank.operators.views.delegating import DelegatingOperator
@@ -53,18 +56,31 @@ class SymmetricOperator(DelegatingOperator):
 
     def _tangent(self, U: Array, V: Array, precise: bool) -> TangentMap:
         doubled = self.inner.tangent(_beside(U, V), _beside(V, U), precise=precise)
-        if not isinstance(doubled, StoredTangent):
-            return UnstoredTangent(self, U, V)
-        # Row i holds (A_i V, A_i U) and (A_iᵀ U, A_iᵀ V), one column after the other.
-        r, n = U.shape[-1], U.shape[-2]
-        rows, xp = doubled.rows, namespace(U)
-        AV, AU = rows[:, :r, :n], rows[:, r:, :n]
-        AtU, AtV = rows[:, :r, n:], rows[:, r:, n:]
-        symmetrized = xp.concat([AV + AtV, AtU + AU], axis=-1) / 2
-        core = doubled.core
-        if core is not None:
-            core = (core[:, :r] + core[:, r:]) / 2
-        return StoredTangent(symmetrized, U, V, doubled.reads, core)
+        r = U.shape[-1]
+        if isinstance(doubled, StoredTangent):
+            core = doubled.core
+            if core is not None:
+                core = (core[:, :r] + core[:, r:]) / 2
+            return StoredTangent(_symmetrized(doubled.rows, r), U, V, doubled.reads, core)
+        unstored = UnstoredTangent(self, U, V)
+        if isinstance(doubled, RowwiseTangent):
+            given = doubled.rows
+            return RowwiseTangent(
+                unstored, lambda block: _symmetrized(given(block), r), self.measurements
+            )
+        probed = isinstance(doubled, (ProbedTangent, EntryTangent))
+        return ProbedTangent(unstored) if probed else unstored
+
+
+def _symmetrized(rows: Array, rank: int) -> Array:
+    """The rows of a tangent map, from those at ([U V], [V U]).
+
+    Row i holds (A_i V, A_i U) and (A_iᵀ U, A_iᵀ V), one column after the other.
+    """
+    n = rows.shape[-1] // 2
+    AV, AU = rows[:, :rank, :n], rows[:, rank:, :n]
+    AtU, AtV = rows[:, :rank, n:], rows[:, rank:, n:]
+    return namespace(rows).concat([AV + AtV, AtU + AU], axis=-1) / 2
 
 
 def _beside(one: Array, other: Array) -> Array:

@@ -24,6 +24,7 @@ from robustrank.report.completion.verdict import meter, sentences
 from robustrank.report.figures import spectrum
 from robustrank.report.formatting import capitalized
 from robustrank.report.histogram import histogram
+from robustrank.report.ranks import rank_comparison
 from robustrank.report.rendering import render, versions
 from robustrank.report.verdict import verdict
 
@@ -52,6 +53,7 @@ def assemble(
         images=matrices(arrays),
         residuals=_residuals(completion, arrays),
         spectrum=spectrum(completion.singular_values(), matrix="completed"),
+        ranks=None if completion.rank_table is None else rank_comparison(completion.rank_table),
         counts=entry_counts(arrays),
         outliers=largest_outliers(arrays),
         undecided=undecided_lists(completion, arrays),

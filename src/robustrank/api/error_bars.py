@@ -1,0 +1,77 @@
+"""Results with what their error bars need: the measurements."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from robustrank.api.inputs import checked_problem
+from robustrank.backend import to_numpy
+from robustrank.completion import Completion
+from robustrank.problem import Problem
+from robustrank.result import Recovery
+from robustrank.uncertainty import (
+    DeferredErrorBars,
+    completion_error_bars,
+    recovery_error_bars,
+)
+
+
+def with_data(
+    result: Recovery, A: Any, y: Any, *, shape: tuple[int, int] | None = None
+) -> Recovery:
+    """A result together with its measurements, so that it has error bars.
+
+    A result of ``recover`` has them already; one that was loaded from a file or pickled does not,
+    because they may be large.
+
+    Parameters
+    ----------
+    result
+        A result of ``recover`` for these measurements.
+    A, y, shape
+        As for ``recover``.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(12, 10, 1, 200, noise=0.1, rng=1)
+    >>> rr.recover(planted.A, planted.y, 1).save("result.npz")
+    >>> result = rr.with_data(rr.load("result.npz"), planted.A, planted.y)
+    >>> result.standard_error(0, 3).shape
+    ()
+    """
+    problem = checked_problem(A, y, result.rank, shape, None)
+    m, size = problem.operator.shape
+    if (m, size) != (len(to_numpy(result.residual)), result.shape):
+        raise ValueError(
+            f"A has {m} measurements of a {size[0]} × {size[1]} matrix, but the result is that of "
+            f"{len(to_numpy(result.residual))} measurements of a {result.shape[0]} × "
+            f"{result.shape[1]} matrix"
+        )
+    return recovery_with_error_bars(result, problem)
+
+
+def recovery_with_error_bars(result: Recovery, problem: Problem) -> Recovery:
+    """The result of a problem, with error bars that are computed when they are needed."""
+    return replace(
+        result, error_bars=DeferredErrorBars(lambda: recovery_error_bars(problem, result))
+    )
+
+
+def completion_with_error_bars(result: Completion) -> Completion:
+    """The same for a completion, which has its entries."""
+
+    def compute() -> Any:
+        rows, columns, residual = (to_numpy(part) for part in result.entries)
+        outliers = to_numpy(result.outliers)
+        chosen = outliers[rows, columns] if outliers.ndim == 2 else outliers
+        exact = result.noise == 0
+        inlier = ~np.asarray(chosen, bool)
+        return completion_error_bars(
+            result.left, result.right, rows, columns, residual, inlier, exact=exact
+        )
+
+    return replace(result, error_bars=DeferredErrorBars(compute))

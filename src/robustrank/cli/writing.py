@@ -1,0 +1,51 @@
+"""Writing tables, and the outliers beside a matrix."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from robustrank.files import atomic_writer
+
+
+def outlier_file(out: Path) -> Path | None:
+    """The file for the outliers beside the file of a matrix; None for an ``.npz`` file.
+
+    That contains the outliers itself.
+    """
+    return None if out.suffix == ".npz" else out.with_name(f"{out.stem}.outliers{out.suffix}")
+
+
+def write_outliers(
+    path: Path, flags: np.ndarray[Any, Any], header: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Write which measurements are outliers (``.npy``), or a row for each outlier (``.csv``)."""
+    with atomic_writer(path) as stream:
+        if path.suffix == ".npy":
+            np.save(stream, flags, allow_pickle=False)
+        else:
+            write_csv(stream, [header, *rows])
+
+
+def write_csv(stream: IO[bytes], rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows of text and numbers, the numbers in full precision."""
+    with _as_text(stream) as text:
+        csv.writer(text).writerows([*map(_shown, row)] for row in rows)
+
+
+def _shown(cell: Any) -> Any:
+    return format(cell, ".17g") if isinstance(cell, (float, np.floating)) else cell
+
+
+@contextmanager
+def _as_text(stream: IO[bytes]) -> Iterator[io.TextIOWrapper]:
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+    yield text
+    text.flush()
+    text.detach()

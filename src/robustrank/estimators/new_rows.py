@@ -1,0 +1,92 @@
+"""New rows of a completed matrix, from those of their entries that can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robustrank.backend import to_numpy
+from robustrank.completion import Completion
+from robustrank.estimators.centering import decided_rows
+
+Vector = np.ndarray[Any, Any]
+
+# The prior is wider than the distribution of the rows by this share of their second moments, so
+# that a row may also differ from the others where they are all alike.
+_WIDER = 0.01
+# An entry of a row of which no majority agrees is used if it is at most this many standard
+# deviations from what is typical of its column.
+_PLAUSIBLE = 4.0
+# The least noise that is assumed, in units of a typical entry: of rows that their entries
+# determine, and of others, which need the prior.
+_LEAST_NOISE, _LEAST_NOISE_UNDECIDED = 1e-8, 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class NewRows:
+    """The rows ``left`` times the transpose of ``right``, NumPy.
+
+    ``outliers`` marks the rejected entries, and ``undecided`` the rows that have too few trusted
+    entries; these are estimated from what is plausible.
+    """
+
+    left: Vector
+    outliers: Vector
+    undecided: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class RowModel:
+    """The distribution of the rows of a completed matrix: normal, in the space of its rows.
+
+    New rows are estimated by their mean given the trusted entries. With many entries this is least
+    squares; with few of them, or much noise, it is close to the mean of the rows.
+    """
+
+    completion: Completion
+    right: Vector
+    mean: Vector  # of the rows of the left factor
+    covariance: Vector
+
+    @staticmethod
+    def of(completion: Completion) -> RowModel:
+        """The distribution of the rows that are decided, or of all if none is."""
+        rows = to_numpy(decided_rows(completion)).astype(float)
+        mean = rows.mean(axis=0)
+        moments = rows.T @ rows / len(rows)
+        covariance = moments - np.outer(mean, mean) + _WIDER * moments
+        return RowModel(completion, to_numpy(completion.right).astype(float), mean, covariance)
+
+    def fit(self, X: Vector) -> NewRows:
+        """The rows of X, in which NaN marks missing entries; none depends on the others."""
+        fitted = self.completion.fit_rows(X)
+        outliers = to_numpy(fitted.outliers).copy()
+        undecided = np.zeros(len(X), bool)
+        undecided[fitted.undecided] = True
+        outliers[undecided] = self._implausible(X[undecided])
+        used = ~np.isnan(X) & ~outliers
+        return NewRows(self._posterior_mean(X, used, undecided), outliers, undecided)
+
+    def _implausible(self, X: Vector) -> Vector:
+        """Which entries are far from what is typical of their columns."""
+        variances = np.sum((self.right @ self.covariance) * self.right, axis=1)
+        spread = np.sqrt(np.maximum(variances, 0) + self.completion.noise**2)
+        flags: Vector = np.abs(X - self.right @ self.mean) > _PLAUSIBLE * spread
+        return flags
+
+    def _posterior_mean(self, X: Vector, used: Vector, undecided: Vector) -> Vector:
+        """The mean of the rows of the left factor, given the used entries of X."""
+        rank, typical = self.right.shape[1], self.completion.typical_size
+        least = np.where(undecided, _LEAST_NOISE_UNDECIDED, _LEAST_NOISE) * typical
+        noise = np.maximum(self.completion.noise, least)[:, None]
+        precision = np.linalg.pinv(self.covariance, hermitian=True)
+        squares = (self.right[:, :, None] * self.right[:, None, :]).reshape(-1, rank**2)
+        normal = (used @ squares).reshape(-1, rank, rank) + noise[..., None] ** 2 * precision
+        values = np.where(used, X - self.right @ self.mean, 0.0) @ self.right
+        # Scaled, so that factors of different sizes do no harm.
+        size = np.sqrt(np.maximum(np.diagonal(normal, axis1=1, axis2=2), np.finfo(float).tiny))
+        scaled = normal / (size[:, :, None] * size[:, None, :])
+        solution = np.linalg.solve(scaled, (values / size)[..., None])[..., 0] / size
+        return np.asarray(self.mean + solution)

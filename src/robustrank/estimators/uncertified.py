@@ -1,0 +1,30 @@
+"""The warning about a result that is not certified."""
+
+from __future__ import annotations
+
+import warnings
+
+from sklearn.exceptions import ConvergenceWarning
+
+from robustrank.completion import Completion
+from robustrank.result import Recovery
+
+
+class UncertifiedFitWarning(ConvergenceWarning):
+    """The fitted model, or some of its output, is not certified."""
+
+
+def warn_unless_certified(estimator: object, result: Recovery | Completion) -> None:
+    """Warn if a result is not certified: what happened, and what to do next."""
+    if result.certified:
+        return
+    text = dict(result.summary())
+    objections = f" Objections: {text['objections']}." if "objections" in text else ""
+    message = f"the result is not certified. {text['status']}{objections} {text['next']}"
+    warn(estimator, message, stacklevel=4)
+
+
+def warn(estimator: object, message: str, stacklevel: int = 3) -> None:
+    """A ``UncertifiedFitWarning`` that names the estimator, for the caller of ``fit`` or so."""
+    text = f"{type(estimator).__name__}: {message}"
+    warnings.warn(text, UncertifiedFitWarning, stacklevel=stacklevel)

@@ -1,0 +1,121 @@
+"""Standard errors and intervals of a result, given what knows its accuracy."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.stats
+
+from robustrank.backend import is_array, to_numpy
+from robustrank.result.status import Status
+
+Values = np.ndarray[Any, Any]
+
+
+class Accuracy(Protocol):
+    """What is known about the accuracy of a fitted matrix."""
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise of a typical measurement; zero if there is none."""
+
+    @property
+    def redundancy(self) -> int:
+        """The number of inliers minus that of the degrees of freedom."""
+
+    def of_entries(self, rows: Values, columns: Values) -> Values:
+        """The standard errors of entries of the matrix."""
+
+    def of_measurements(self, A: Any, shape: tuple[int, int]) -> Values:
+        """The standard errors of <A_i, M>."""
+
+    def of_function(self, function: Callable[[Values], Any], matrix: Values) -> Values:
+        """The standard errors of a function of the matrix."""
+
+    def outlier_probabilities(self) -> Values:
+        """The probability that each measurement is an outlier, (m,)."""
+
+
+class NotCertifiedWarning(UserWarning):
+    """Error bars were asked for of a result that is not certified."""
+
+
+class WithErrorBars:
+    """The methods of a result that need its accuracy."""
+
+    error_bars: Accuracy | None
+    status: Status
+
+    def standard_error_of(self, function: Callable[[Values], Any]) -> Values:
+        """The standard errors of a differentiable function of the matrix, by the delta method.
+
+        ``function`` takes the n1 × n2 matrix as a NumPy array and returns a number or an array. It
+        is called once for each of the r (n1 + n2) coordinates of the factors.
+
+        Examples
+        --------
+        >>> import robustrank as rr
+        >>> planted = rr.simulate.plant(12, 10, 1, 200, noise=0.1, rng=1)
+        >>> result = rr.recover(planted.A, planted.y, 1)
+        >>> float(result.standard_error_of(lambda M: M.mean())) < 0.01
+        True
+        """
+        return self._accuracy().of_function(function, to_numpy(self._plain_matrix()))
+
+    @property
+    def outlier_probability(self) -> Values:
+        """The probability that each measurement is an outlier, given its residual.
+
+        The residuals are modeled as noise, with a normal distribution, and outliers with a
+        distribution of any width. If the fit is exact, the probabilities are zero and one. Those of
+        a completion are in the order of ``entries``.
+        """
+        return self._accuracy().outlier_probabilities()
+
+    def _plain_matrix(self) -> Any:
+        raise NotImplementedError
+
+    def _accuracy(self) -> Accuracy:
+        if self.error_bars is None:
+            raise ValueError(
+                "this result does not have its measurements, for example because it was loaded "
+                "from a file; use robustrank.with_data(result, A, y)"
+            )
+        if not self.status.certified:
+            warnings.warn(
+                f"the result is not certified ({self.status.value}): error bars assume that the "
+                "right measurements were rejected",
+                NotCertifiedWarning,
+                stacklevel=3,
+            )
+        return self.error_bars
+
+
+def checked_positions(given: Any, size: int, name: str) -> Values:
+    """Row or column numbers, from zero to ``size`` − 1."""
+    numbers = to_numpy(given) if is_array(given) else np.asarray(given)
+    if not np.issubdtype(numbers.dtype, np.integer):
+        raise TypeError(f"{name} has dtype {numbers.dtype}; expected integers")
+    if numbers.size and not (numbers.min() >= 0 and numbers.max() < size):
+        wrong = numbers.min() if numbers.min() < 0 else numbers.max()
+        raise IndexError(f"{name} contains {wrong}; expected numbers from 0 to {size - 1}")
+    return numbers
+
+
+def interval_around(
+    center: Any, error: Values, level: float, accuracy: Accuracy, *, noise: bool = False
+) -> tuple[Values, Values]:
+    """The bounds of intervals that contain the truth with a probability of ``level``.
+
+    With ``noise`` they contain a new observation, which has the noise of the others.
+    """
+    if not (isinstance(level, (int, float)) and 0 < level < 1):
+        raise ValueError(f"level={level!r}; expected a number between 0 and 1")
+    if noise:
+        error = np.hypot(error, accuracy.deviation)
+    middle = to_numpy(center)
+    half = float(scipy.stats.t.ppf((1 + level) / 2, max(accuracy.redundancy, 1))) * error
+    return middle - half, middle + half

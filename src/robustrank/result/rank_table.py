@@ -1,0 +1,102 @@
+"""The ranks that were compared when no rank was given, and how clear the choice is."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+
+# With a clear gap, the last component reduces the error of predictions by at least this factor.
+_CLEAR = 3.0
+# Ranks with errors within this factor predict about as well.
+_SIMILAR = 1.3
+# A fit that leaves more of the measurements than this does not describe them.
+_NO_STRUCTURE = 0.7
+
+
+@dataclass(frozen=True)
+class RankRow:
+    """A rank with the expected error of its prediction of a measurement that was not used.
+
+    The error is relative to the typical size of a measurement. It is estimated from the residuals
+    and the degrees of freedom (generalized cross-validation), so no measurement has to be left out.
+    """
+
+    rank: int
+    error: float
+    singular_value: float  # the smallest of a matrix of this rank, relative to the largest
+
+
+@dataclass(frozen=True)
+class RankTable:
+    """The ranks that were compared, in increasing order, and the one that was chosen."""
+
+    rows: tuple[RankRow, ...]
+    chosen: int
+    largest: int  # the rank of a matrix of this shape without any structure
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether a lower rank would predict clearly worse, and no higher rank clearly better.
+
+        If it is not, the singular values have no gap, and other ranks describe the data as well.
+        """
+        errors = {row.rank: row.error for row in self.rows}
+        chosen = errors.get(self.chosen)
+        if chosen is None:
+            return False
+        lower = [row.error for row in self.rows if row.rank < self.chosen]
+        higher = [row.error for row in self.rows if row.rank > self.chosen]
+        needed = min(lower, default=1.0) >= _CLEAR * chosen
+        return needed and min(higher, default=chosen) > chosen / _SIMILAR
+
+    @property
+    def candidates(self) -> tuple[RankRow, ...]:
+        """The ranks that predict about as well as the chosen one."""
+        best = min(row.error for row in self.rows)
+        return tuple(row for row in self.rows if row.error <= _SIMILAR * best)
+
+    @property
+    def sentence(self) -> str:
+        """How the rank was chosen, in one sentence."""
+        best = min(row.error for row in self.rows)
+        if best > _NO_STRUCTURE:
+            most = max(row.rank for row in self.rows)
+            return (
+                f"no low-rank structure was found: ranks up to {most} were tried, and the best of "
+                f"them predicts a measurement with an error of {100 * best:.0f}% of its size"
+            )
+        if self.is_clear and self.chosen == self.largest:
+            return f"{self.chosen}, full: every lower rank predicts measurements clearly worse"
+        if self.is_clear:
+            return f"{self.chosen}, estimated: a lower rank predicts measurements clearly worse"
+        others = [str(row.rank) for row in self.candidates if row.rank != self.chosen]
+        also = f"; about as good: rank {', '.join(others)}" if others else ""
+        return (
+            f"{self.chosen}, estimated, but there is no clear gap between the ranks{also}; see "
+            "rank_table"
+        )
+
+    def _cells(self) -> list[tuple[str, str, str]]:
+        return [
+            (
+                f"{row.rank}{' *' if row.rank == self.chosen else ''}",
+                f"{row.error:.3g}",
+                f"{row.singular_value:.3g}",
+            )
+            for row in self.rows
+        ]
+
+    def __str__(self) -> str:
+        head = ("rank", "prediction error", "smallest singular value")
+        lines = [
+            f"{rank:<6}{error:>18}{value:>26}" for rank, error, value in (head, *self._cells())
+        ]
+        return "\n".join([*lines, "* chosen; errors are relative to a typical measurement"])
+
+    def _repr_html_(self) -> str:
+        head = "<tr><th>rank</th><th>prediction error</th><th>smallest singular value</th></tr>"
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
+            for cells in self._cells()
+        )
+        return f"<table>{head}{rows}</table>"

@@ -1,0 +1,261 @@
+"""The rank of the solution if none is given: fits of increasing rank."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+import numpy as np
+
+from robustrank.backend import Array, as_generator, namespace, to_numpy
+from robustrank.linalg import Factors, Triplets, lower_median, scale_columns, weighted
+from robustrank.problem import Problem
+from robustrank.result import RankRow, RankTable, StopReason
+from robustrank.solvers.driver import drive
+from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
+from robustrank.solvers.monitor import Callback, Outcome, Progress
+from robustrank.solvers.schedules import Settling
+from robustrank.solvers.weights import TruncatedWeights
+
+# Ranks are tried up to so many degrees of freedom for each measurement.
+_LARGEST_SHARE = 0.6
+# A singular value this many times as large as those of noise is another component.
+_ABOVE_NOISE = 1.15
+# At first, and with each step, up to so many components are looked for.
+_FIRST_COMPONENTS, _MORE_COMPONENTS = 10, 8
+# Another component must reduce the error by this factor.
+_BETTER = 0.97
+# A fit ends when a step no longer reduces the misfit by this factor, or when it is exact. The
+# damping of the first steps may delay that.
+_PROGRESS, _EXACT = 0.9, 1e-6
+_FIRST_STEPS, _MOST_STEPS = 3, 25
+# Medians within which residuals are typical.
+_TYPICAL = 4.0
+# Components with a smaller share of the largest singular value are due to rounding.
+_EMPTY = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class RankFit:
+    """A fit of one rank, in the units of the normalized problem."""
+
+    solver: GaussNewton
+    outcome: Outcome
+    state: GaussNewtonState
+    row: RankRow
+    typical: Array  # (m,) one for the measurements whose residual is typical, zero for the others
+    is_exact: bool
+
+    @property
+    def rank(self) -> int:
+        """The number of its components."""
+        return self.row.rank
+
+
+@dataclass(eq=False)
+class RankGrowth:
+    """Fits of increasing rank, until another component no longer helps.
+
+    The components to add are those of the back-projected residuals that are larger than noise would
+    be; at least one is tried. They are kept if they reduce the error of predictions. The fits are
+    continued from each other, so that the search takes about as long as one or two solutions of the
+    rank that it finds.
+    """
+
+    problem: Problem
+    callback: Callback | None = None
+    ends: float | None = None  # the time at which to stop
+    best: RankFit | None = None
+    rows: dict[int, RankRow] = field(default_factory=dict)
+    stopped: StopReason | None = None  # if the user or the time limit stopped it
+
+    def run(self) -> RankFit:
+        """The fit of the rank to use."""
+        most = self.most
+        factors = self._first_components(min(most, _FIRST_COMPONENTS))
+        while True:
+            fit = self._fit(factors)
+            if self.stopped is not None:
+                return self.best or fit
+            if self.best is not None:
+                freedom = self._fitted_freedom(fit.rank, self.best.rank)
+                compared = self._row(fit.state, self.best.typical, freedom)
+                if not (fit.is_exact or compared.error < _BETTER * self.best.row.error):
+                    self.rows[fit.rank] = compared
+                    return self.best
+            self.rows[fit.rank] = fit.row
+            self.best = fit
+            if fit.is_exact or fit.rank >= most:
+                return fit
+            more = min(most - fit.rank, max(fit.rank, _MORE_COMPONENTS))
+            factors = self._with_more_components(fit, more)
+
+    @property
+    def most(self) -> int:
+        """The largest rank to try: the measurements exceed its degrees of freedom by far enough."""
+        limit = _LARGEST_SHARE * self.problem.operator.measurements
+        ranks = range(2, min(self.problem.operator.matrix_shape) + 1)
+        return max((r for r in ranks if self._freedom(r) <= limit), default=1)
+
+    @property
+    def _solved(self) -> Problem:
+        return self.problem.with_unit_rows
+
+    @property
+    def _normalized(self) -> Problem:
+        return self._solved.normalized()
+
+    def _freedom(self, rank: int) -> float:
+        return float(self.problem.of_rank(rank).degrees_of_freedom)
+
+    def _first_components(self, most: int) -> Factors:
+        """The components of the truncated measurements."""
+        y = self._normalized.y
+        magnitudes = namespace(y).abs(y)
+        truncated = TruncatedWeights(GaussNewton().alpha_y)
+        weights = truncated.weights(magnitudes, lower_median(magnitudes))
+        left, values, right = self._components(y, weights, most)
+        return scale_columns(left, values), right
+
+    def _with_more_components(self, fit: RankFit, most: int) -> Factors:
+        """The factors of a fit beside those of further components."""
+        state, xp = fit.state, namespace(fit.state.U)
+        left, values, right = self._components(state.residual, state.weights, most)
+        # Least squares has reduced the residuals, and what they measure, to this share.
+        count = float(xp.sum(fit.typical))
+        remaining = max(1 - self._freedom(fit.rank) / count, 0.1)
+        more = scale_columns(left, values / remaining)
+        return xp.concat([state.U, more], axis=1), xp.concat([state.V, right], axis=1)
+
+    def _components(self, residual: Array, weights: Array, most: int) -> Triplets:
+        """The leading singular triplets of what residuals measure: those above noise, or one."""
+        xp, operator = namespace(residual), self._normalized.operator
+        kept = weighted(residual, weights)
+        total, squares = (float(xp.sum(weights**power)) for power in (1, 2))
+        gain = float(operator.gain)
+        left, values, right = operator.leading_svd(
+            kept / (total * gain**2), most, as_generator(0), approximate=True
+        )
+        # Noise, back-projected, is a matrix of nearly independent entries: its singular values
+        # extend up to this edge.
+        spread = sum(math.sqrt(n) for n in operator.matrix_shape)
+        deviation = math.sqrt(float(xp.sum(kept**2)) / squares)
+        edge = deviation * spread * math.sqrt(squares) / (total * gain)
+        count = max(int(np.count_nonzero(to_numpy(values) > _ABOVE_NOISE * edge)), 1)
+        return left[:, :count], values[:count], right[:, :count]
+
+    def _fit(self, factors: Factors) -> RankFit:
+        """The fit of the rank of some factors, continued from them."""
+        rank, misfits, ended = int(factors[0].shape[1]), [], False
+        solver = GaussNewton(
+            settling=Settling(start_after=0), max_iterations=_MOST_STEPS, initial=factors
+        )
+
+        def watch(progress: Progress) -> bool:
+            nonlocal ended
+            if self.callback is not None and self.callback(progress):
+                return True
+            misfits.append(progress.misfit)
+            stalled = len(misfits) > _FIRST_STEPS and misfits[-1] > _PROGRESS * misfits[-2]
+            ended = stalled or misfits[-1] < _EXACT
+            return ended
+
+        remaining = None if self.ends is None else self.ends - time.perf_counter()
+        problem = self._solved.of_rank(rank)
+        (outcome,) = drive([problem], solver, as_generator(0), callback=watch, time_limit=remaining)
+        if outcome.reason.is_early and not (outcome.reason is StopReason.CALLBACK and ended):
+            self.stopped = outcome.reason
+        state = cast("GaussNewtonState", outcome.state)
+        typical = _typical(state.residual)
+        row = self._row(state, typical, self._freedom(rank))
+        exact = float(state.median) < _EXACT * float(self._normalized.scale)
+        return RankFit(solver, outcome, state, row, typical, exact)
+
+    def _fitted_freedom(self, rank: int, before: int) -> float:
+        """The degrees of freedom of a fit whose components beyond some fit noise.
+
+        A component that is fitted to noise follows its largest singular value. It takes as much of
+        the noise as (√n1 + √n2)² degrees of freedom, about twice as many as it has.
+        """
+        spread = sum(math.sqrt(max(n - before, 0)) for n in self.problem.operator.matrix_shape)
+        added = (rank - before) * spread**2 / (2 if self.problem.symmetric else 1)
+        return max(self._freedom(rank), self._freedom(before) + added)
+
+    def _row(self, state: GaussNewtonState, typical: Array, freedom: float) -> RankRow:
+        """The row of a fit, with its error for the measurements that are marked as typical."""
+        values = to_numpy(state.point.values)
+        error = prediction_error(self._normalized, state.residual, typical, freedom)
+        return RankRow(len(values), error, _relative(values))
+
+
+@dataclass(frozen=True, eq=False)
+class GrownRank:
+    """The best fit of a search for the rank, and its comparison with the others."""
+
+    problem: Problem
+    best: RankFit
+    rows: Mapping[int, RankRow]
+
+    @property
+    def rank(self) -> int:
+        """The rank of the best fit without components that are due to rounding."""
+        values = to_numpy(self.best.state.point.values)
+        return max(int(np.count_nonzero(values > _EMPTY * values[0])), 1)
+
+    def factors(self) -> Factors:
+        """The factors of the best fit, in the user's units."""
+        point = self.best.state.point
+        root = math.sqrt(self.problem.with_unit_rows.units.matrix)
+        return point.scaled_left[:, : self.rank] * root, point.right[:, : self.rank] * root
+
+    def table(self) -> RankTable:
+        """The comparison of all ranks up to the best one, and of the others that were tried.
+
+        The errors of lower ranks that were not fitted are those of the truncated best fit.
+        """
+        values, rows, rank = to_numpy(self.best.state.point.values), dict(self.rows), self.rank
+        if rank < len(values):
+            rows.pop(len(values), None)
+        rows[rank] = replace(self.best.row, rank=rank, singular_value=_relative(values[:rank]))
+        for lower in range(1, rank):
+            if lower not in rows:
+                rows[lower] = self._truncated_row(lower)
+        largest = min(self.problem.operator.matrix_shape)
+        return RankTable(tuple(rows[key] for key in sorted(rows)), rank, largest)
+
+    def _truncated_row(self, rank: int) -> RankRow:
+        """The row of a lower rank, by dropping components of the fit."""
+        state, normalized = self.best.state, self.problem.with_unit_rows.normalized()
+        values, xp = state.point.values, namespace(state.U)
+        dropped = xp.concat([xp.zeros_like(values[:rank]), values[rank:]], axis=0)
+        residual = state.residual + self.best.solver.tangent(normalized, state).measure(dropped)
+        freedom = float(self.problem.of_rank(rank).degrees_of_freedom)
+        error = prediction_error(normalized, residual, _typical(residual), freedom)
+        return RankRow(rank, error, _relative(to_numpy(values)[:rank]))
+
+
+def prediction_error(normalized: Problem, residual: Array, typical: Array, freedom: float) -> float:
+    """The expected error for an unused measurement, relative to a typical measurement."""
+    y, count = normalized.y, float(namespace(typical).sum(typical))
+    beyond = count - freedom
+    error = _root_mean_square(residual, typical) * count / beyond if beyond > 0 else math.inf
+    return error / _root_mean_square(y, _typical(y))
+
+
+def _typical(residual: Array) -> Array:
+    """One for the residuals within some medians, zero for the others."""
+    magnitudes = namespace(residual).abs(residual)
+    return TruncatedWeights(_TYPICAL).weights(magnitudes, lower_median(magnitudes))
+
+
+def _root_mean_square(values: Array, weights: Array) -> float:
+    xp = namespace(values)
+    return math.sqrt(float(xp.sum(weighted(values, weights) ** 2)) / float(xp.sum(weights)))
+
+
+def _relative(values: Array) -> float:
+    """The smallest singular value relative to the largest."""
+    return float(values[-1] / values[0]) if values[0] > 0 else 0.0

@@ -1,0 +1,7 @@
+"""How accurate a result is: standard errors of the matrix, and probabilities of outliers."""
+
+from robustrank.uncertainty.deferred import DeferredErrorBars
+from robustrank.uncertainty.of_completion import completion_error_bars
+from robustrank.uncertainty.of_recovery import recovery_error_bars
+
+__all__ = ["DeferredErrorBars", "completion_error_bars", "recovery_error_bars"]

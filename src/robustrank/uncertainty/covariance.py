@@ -1,0 +1,134 @@
+"""The covariance of a fitted matrix along its tangent space, in units of the noise variance.
+
+Let J be the tangent map of the measurements and W their weights, zero for outliers. Least squares
+changes the matrix by (JᵀWJ)⁺ JᵀW ε for noise ε, so the variance of a linear functional with the
+tangent vector j is jᵀ (JᵀWJ)⁺ j.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from robustrank.backend import Array, epsilon, like, namespace, to_numpy
+from robustrank.linalg import TangentMap, as_vector, solve_normal_equations
+
+Matrix = np.ndarray[Any, Any]
+
+# Up to this many unknowns the normal matrix is inverted; beyond, each functional takes a solve.
+_LARGEST_INVERSE = 4000
+_ACCURACY = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class TangentCovariance:
+    """jᵀ (JᵀWJ)⁺ j for tangent vectors j.
+
+    Parameters
+    ----------
+    tangent
+        The map J at orthonormal factors.
+    weights
+        (m,), zero for outliers.
+    normal
+        JᵀWJ as a NumPy array, if it is known; by default it is computed from the map.
+    """
+
+    tangent: TangentMap
+    weights: Array
+    normal: Matrix | None = None
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(n1, n2, r)."""
+        n1, r = self.tangent.U.shape
+        return int(n1), int(self.tangent.V.shape[0]), int(r)
+
+    def of_entries(self, rows: Matrix, columns: Matrix) -> Matrix:
+        """The variances of entries of the matrix, (k,), in units of the noise variance."""
+        U, V = (to_numpy(factor) for factor in (self.tangent.U, self.tangent.V))
+        n1, n2, r = self.shape
+        if self._inverse is None:
+            entries = zip(rows, columns, strict=True)
+            return self._by_solving(self._entry_vector(i, j) for i, j in entries)
+        blocks = self._inverse.reshape(r, n1 + n2, r, n1 + n2)
+        u, v, at, beside = U[rows], V[columns], rows, n1 + columns
+        own, other, mixed = (
+            # Advanced indices that are separated by a slice come first.
+            blocks[:, first, :, second]
+            for first, second in ((at, at), (beside, beside), (at, beside))
+        )
+        total = np.einsum("ek,ekl,el->e", v, own, v) + np.einsum("ek,ekl,el->e", u, other, u)
+        return np.asarray(total + 2 * np.einsum("ek,ekl,el->e", v, mixed, u))
+
+    def of_functionals(self, tangent: TangentMap) -> Matrix:
+        """The variances of the measurements of another tangent map at the same factors."""
+        forms = None
+        if self._inverse is not None:
+            xp = namespace(tangent.U)
+            forms = tangent.quadratic_forms(xp.asarray(self._inverse, **like(tangent.U)))
+        if forms is not None:
+            return to_numpy(forms)
+        xp = namespace(self.weights)
+        count = int(tangent.measure(tangent.U[0, :] * 0).shape[0])
+        eye = (xp.asarray(np.eye(1, count, k)[0], **like(self.weights)) for k in range(count))
+        return self._by_solving(tangent.adjoint(unit) for unit in eye)
+
+    def of_vectors(self, vectors: Matrix) -> Matrix:
+        """The variances of functionals with given tangent vectors, (k, n1 + n2, r)."""
+        if self._inverse is not None:
+            flat = as_vector(vectors)
+            return np.asarray(np.sum((flat @ self._inverse) * flat, axis=-1))
+        xp = namespace(self.weights)
+        return self._by_solving(xp.asarray(one, **like(self.weights)) for one in vectors)
+
+    def _entry_vector(self, row: int, column: int) -> Array:
+        n1, n2, r = self.shape
+        xp = namespace(self.tangent.U)
+        W = np.zeros((n1 + n2, r))
+        W[row] = to_numpy(self.tangent.V)[column]
+        W[n1 + column] = to_numpy(self.tangent.U)[row]
+        return xp.asarray(W, **like(self.tangent.U))
+
+    def _by_solving(self, vectors: Any) -> Matrix:
+        xp = namespace(self.weights)
+        damping = epsilon(self.weights) * xp.sum(self.weights)
+        tolerance = xp.asarray(_ACCURACY, **like(self.weights))
+        found = []
+        for vector in vectors:
+            W = self.tangent.admissible(vector)
+            solution = solve_normal_equations(self.tangent, self.weights, W, damping, tolerance)
+            found.append(float(xp.sum(W * solution)))
+        return np.asarray(found)
+
+    @cached_property
+    def _inverse(self) -> Matrix | None:
+        """(JᵀWJ)⁺, except along directions that change the factors but not the matrix."""
+        n1, n2, r = self.shape
+        if r * (n1 + n2) > _LARGEST_INVERSE:
+            return None
+        matrix = self.normal
+        if matrix is None:
+            computed = self.tangent.normal_matrix(self.weights)
+            if computed is None:
+                return None
+            matrix = to_numpy(computed).astype(float)
+        U, V = (to_numpy(factor).astype(float) for factor in (self.tangent.U, self.tangent.V))
+        null = _null_directions(U, V)
+        stiffness = float(np.trace(matrix)) / len(matrix)
+        inverse: Matrix = scipy.linalg.pinvh(matrix + stiffness * null.T @ null)
+        return inverse
+
+
+def _null_directions(U: Matrix, V: Matrix) -> Matrix:
+    """W = [U E; −V Eᵀ] / √2 as vectors, for every unit E: the matrix does not change along them."""
+    r = U.shape[1]
+    units = np.eye(r * r).reshape(r * r, r, r)
+    return np.stack(
+        [as_vector(np.concatenate([U @ E, -V @ E.T]) / math.sqrt(2)) for E in units], axis=0
+    )

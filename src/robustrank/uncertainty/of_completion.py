@@ -1,0 +1,58 @@
+"""The error bars of a result of ``complete``."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from robustrank.backend import to_numpy
+from robustrank.linalg import as_vector, point_of
+from robustrank.operators import Entries, UnstoredTangent
+from robustrank.theory import degrees_of_freedom
+from robustrank.uncertainty.covariance import TangentCovariance
+from robustrank.uncertainty.error_bars import ErrorBars
+from robustrank.uncertainty.noise import left_out_over_deviation, noise_deviation
+
+Vector = np.ndarray[Any, Any]
+
+
+def completion_error_bars(
+    left: Any,
+    right: Any,
+    rows: Vector,
+    columns: Vector,
+    residual: Vector,
+    inlier: Vector,
+    *,
+    exact: bool,
+) -> ErrorBars:
+    """The error bars of factors that were fitted to entries; ``inlier`` is boolean."""
+    shape, rank = (int(left.shape[0]), int(right.shape[0])), int(left.shape[1])
+    freedom = degrees_of_freedom(*shape, rank)
+    deviation = 0.0 if exact else noise_deviation(residual[inlier].astype(float), freedom)
+
+    @functools.cache
+    def covariance() -> TangentCovariance:
+        point = point_of(*(to_numpy(factor).astype(float) for factor in (left, right)))
+        own, other = rows[inlier], columns[inlier]
+        operator = Entries(own, other, shape)
+        tangent = UnstoredTangent(operator, point.left, point.right)
+        J = _jacobian(own, other, point.left, point.right)
+        return TangentCovariance(tangent, np.ones(len(own)), (J.T @ J).toarray())
+
+    scaled = left_out_over_deviation(residual.astype(float), inlier, freedom, deviation)
+    return ErrorBars(covariance, deviation, 1.0, int(inlier.sum()) - freedom, scaled)
+
+
+def _jacobian(rows: Vector, columns: Vector, U: Vector, V: Vector) -> scipy.sparse.csr_array:
+    """The derivatives of entries along the tangent space, one row for each entry."""
+    (n1, r), n2 = U.shape, len(V)
+    positions = as_vector(np.arange(r * (n1 + n2)).reshape(n1 + n2, r))
+    place = np.argsort(positions).reshape(n1 + n2, r)
+    at = np.concatenate([place[rows], place[n1 + columns]], axis=1)
+    values = np.concatenate([V[columns], U[rows]], axis=1)
+    starts = np.arange(0, at.size + 1, 2 * r)
+    return scipy.sparse.csr_array((values.ravel(), at.ravel(), starts), (len(rows), r * (n1 + n2)))

@@ -1,0 +1,49 @@
+"""The error bars of a result of ``recover``."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from robustrank.backend import namespace, to_numpy
+from robustrank.linalg import point_of
+from robustrank.problem import Problem
+from robustrank.result import Recovery
+from robustrank.uncertainty.covariance import TangentCovariance
+from robustrank.uncertainty.error_bars import ErrorBars
+from robustrank.uncertainty.noise import (
+    left_out_over_deviation,
+    noise_deviation,
+    noise_is_equal,
+)
+
+
+def recovery_error_bars(problem: Problem, recovery: Recovery) -> ErrorBars:
+    """The error bars of the result of a problem; the covariance is computed when it is needed."""
+    unit = problem.of_rank(recovery.rank).with_unit_rows
+    factors = to_numpy(problem.row_factors).astype(float)
+    inlier = ~to_numpy(recovery.outliers)
+    residual = to_numpy(recovery.residual).astype(float)
+    # In units in which all A_i have the same norm, noise of equal size differs by these factors.
+    spread = np.ones_like(factors)
+    if inlier.any() and noise_is_equal(residual[inlier], factors[inlier]):
+        spread = factors
+    comparable = residual * factors / spread
+    freedom = unit.degrees_of_freedom
+    exact = recovery.certificate.is_exact
+    deviation = 0.0 if exact else noise_deviation(comparable[inlier], freedom)
+
+    @functools.cache
+    def covariance() -> TangentCovariance:
+        normalized = unit.normalized()
+        point = point_of(recovery.left, recovery.right)
+        tangent = normalized.operator.tangent(point.left, point.right, precise=True)
+        xp = namespace(normalized.y)
+        weights = normalized.operator.asarray(np.where(inlier, spread**-2.0, 0.0))
+        return TangentCovariance(tangent, xp.astype(weights, normalized.y.dtype))
+
+    # A change of one in the normalized matrix is one of its unit; noise is in that of y.
+    scale = unit.units.matrix / unit.units.measurement
+    scaled = left_out_over_deviation(comparable, inlier, freedom, deviation)
+    return ErrorBars(covariance, deviation, scale, int(inlier.sum()) - freedom, scaled)

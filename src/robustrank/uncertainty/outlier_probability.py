@@ -1,0 +1,48 @@
+"""The probability that each measurement is an outlier, given its residual."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+Vector = np.ndarray[Any, Any]
+
+# The residuals of outliers are a mixture of normal distributions with these many sizes, each a
+# factor larger than the one before, from this many standard deviations of the noise on.
+_FACTOR, _SMALLEST = 1.6, 3.0
+_MOST_SIZES = 60
+_STEPS = 100
+_LARGEST = 1e150  # larger residuals, in standard deviations, are as good as this
+# Outliers are at most this share.
+_MOST_OUTLIERS = 0.5
+
+
+def outlier_probability(residual: Vector) -> Vector:
+    """The posterior probability of being an outlier, (m,), by expectation–maximization.
+
+    ``residual`` is that of each measurement as if it had been left out of the fit, divided by the
+    standard deviation that it would have as an inlier.
+    """
+    scaled = np.minimum(np.abs(residual), _LARGEST)
+    largest = float(scaled.max(initial=_SMALLEST))
+    count = min(
+        max(math.ceil(math.log(max(largest / _SMALLEST, 1.0), _FACTOR)) + 1, 1), _MOST_SIZES
+    )
+    # Evenly on a logarithmic axis: in coarser steps if the residuals have very different sizes.
+    sizes = np.geomspace(_SMALLEST, max(largest, _SMALLEST), count)
+    sizes = np.concatenate([[1.0], sizes])
+    log_density = -0.5 * (scaled[:, None] / sizes) ** 2 - np.log(sizes)
+    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    shares = np.full(len(sizes), 0.1 / (len(sizes) - 1))
+    shares[0] = 0.9
+    for _ in range(_STEPS):
+        posterior = density * shares
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        shares = posterior.mean(axis=0)
+        outlying = float(shares[1:].sum())
+        if outlying > _MOST_OUTLIERS:
+            shares[1:] *= _MOST_OUTLIERS / outlying
+            shares[0] = 1 - _MOST_OUTLIERS
+    return np.asarray(1 - posterior[:, 0])

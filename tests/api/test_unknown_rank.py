@@ -1,0 +1,136 @@
+"""``recover``, ``complete`` and ``robust_pca`` without a rank."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import robustrank as rr
+from robustrank.metrics import evaluate
+from robustrank.simulate import plant, plant_entries
+from robustrank.theory import degrees_of_freedom
+
+SHAPE = (40, 32)
+
+
+def planted(rank: int, **other: Any) -> rr.simulate.Planted:
+    return plant(*SHAPE, rank, 3 * degrees_of_freedom(*SHAPE, rank), outliers=0.1, **other)
+
+
+@pytest.mark.parametrize("model", ["huge", "scale"])
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+@pytest.mark.parametrize(("rank", "kappa"), [(1, 1.0), (2, 10.0), (5, 1.0)])
+def test_the_rank_is_found(rank: int, kappa: float, noise: float, model: str) -> None:
+    problem = planted(rank, noise=noise, outlier_model=model, condition_number=kappa, rng=11)
+    result = rr.recover(problem.A, problem.y)
+    assert result.rank == rank
+    assert result.certified
+    assert result.rank_table is not None
+    assert result.rank_table.chosen == rank
+    assert result.rank_table.is_clear
+    assert "rank" in dict(result.summary())
+    told = rr.recover(problem.A, problem.y, rank)
+    assert evaluate(result, problem).error < 1.01 * evaluate(told, problem).error + 1e-9
+    assert told.rank_table is None
+
+
+def test_the_work_is_that_of_few_solutions_with_the_rank() -> None:
+    problem = planted(5, condition_number=10.0, rng=12)
+    told = rr.recover(problem.A, problem.y, 5).passes
+    assert rr.recover(problem.A, problem.y).passes <= 3 * told
+
+
+def test_a_matrix_of_full_rank_is_called_that() -> None:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((250, 12, 10))
+    y = np.einsum("iab,ab->i", A, rng.standard_normal((12, 10)))
+    result = rr.recover(A, y)
+    assert result.rank == 10
+    assert result.status is rr.Status.RECOVERED
+    assert "full" in dict(result.summary())["rank"]
+
+
+def test_without_structure_the_result_says_so() -> None:
+    rng = np.random.default_rng(1)
+    result = rr.recover(rng.standard_normal((150, 12, 10)), rng.standard_normal(150))
+    assert not result.certified
+    assert "no low-rank structure" in dict(result.summary())["rank"]
+
+
+def test_a_spectrum_without_a_gap_is_called_that() -> None:
+    spectrum = [0.6**k for k in range(12)]
+    problem = plant(24, 20, 12, 800, spectrum=spectrum, noise=0.05, rng=2)
+    table = rr.recover(
+        problem.A, problem.y + 0.02 * np.random.default_rng(3).normal(size=800)
+    ).rank_table
+    assert table is not None
+    assert not table.is_clear
+    assert len(table.rows) > 2
+
+
+def test_a_single_solver_gets_the_rank_that_was_found() -> None:
+    problem = planted(2, rng=13)
+    for solver in ("median-tgd", "message-passing", "gauss-newton"):
+        result = rr.recover(problem.A, problem.y, solver=solver)
+        assert result.rank == 2
+        assert evaluate(result, problem).error < 1e-5
+
+
+def test_a_result_to_start_from_gives_the_rank() -> None:
+    problem = planted(2, rng=14)
+    first = rr.recover(problem.A, problem.y, 2)
+    again = rr.recover(problem.A, problem.y, start=first)
+    assert again.rank == 2
+    assert again.rank_table is None
+    assert again.iterations <= 1
+
+
+def test_the_callback_and_the_time_limit_stop_the_search() -> None:
+    problem = planted(5, condition_number=10.0, noise=0.05, rng=15)
+    stopped = rr.recover(problem.A, problem.y, callback=lambda _: True)
+    assert stopped.status is rr.Status.STOPPED
+    began = time.perf_counter()
+    late = rr.recover(problem.A, problem.y, time_limit=0.02)
+    assert late.status is rr.Status.TIME_LIMIT
+    assert time.perf_counter() - began < 2
+
+
+@pytest.mark.parametrize("at", [1, 6])
+def test_ctrl_c_returns_the_matrix_so_far(at: int) -> None:
+    problem, calls = planted(5, condition_number=10.0, rng=16), []
+
+    def interrupt(progress: rr.Progress) -> None:
+        calls.append(progress)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+
+    with pytest.raises(rr.Interrupted) as stopped:
+        rr.recover(problem.A, problem.y, callback=interrupt)
+    assert stopped.value.recovery.status is rr.Status.INTERRUPTED
+    assert np.all(np.isfinite(stopped.value.recovery.left))
+
+
+@pytest.mark.parametrize(("rank", "noise"), [(1, 0.05), (2, 0.0), (2, 0.05), (4, 0.05)])
+def test_the_rank_of_a_completion_is_found(rank: int, noise: float) -> None:
+    count = 6 * degrees_of_freedom(80, 60, rank)
+    entries = plant_entries(80, 60, rank, count, outliers=0.1, noise=noise, rng=17)
+    result = rr.complete(entries.triples, shape=(80, 60))
+    assert result.rank == rank
+    assert result.certified
+    assert result.rank_table is not None
+    assert result.rank_table.is_clear
+    assert [row.rank for row in result.rank_table.rows][:rank] == list(range(1, rank + 1))
+    assert "rank" in dict(result.summary())
+    assert rr.complete(entries.triples, rank, shape=(80, 60)).rank_table is None
+
+
+def test_robust_pca_has_a_table_too() -> None:
+    entries = plant_entries(60, 50, 3, 3000, outliers=0.1, rng=18)
+    result = rr.robust_pca(entries.incomplete)
+    assert result.rank == 3
+    assert result.rank_table is not None
+    assert math.isclose(result.rank_table.rows[0].singular_value, 1.0)

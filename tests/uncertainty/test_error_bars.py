@@ -1,0 +1,228 @@
+"""Standard errors against repeated experiments, and what they refuse."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import robustrank as rr
+from robustrank.simulate import Planted, plant, plant_entries
+from robustrank.theory import degrees_of_freedom
+from robustrank.uncertainty.covariance import TangentCovariance
+
+SHAPE = (15, 12)
+LEVEL = 0.05  # of the noise
+
+
+@pytest.fixture(scope="module")
+def noisy() -> tuple[Planted, Any, rr.Recovery]:
+    planted, y = noisy_problem(1)
+    return planted, y, rr.recover(planted.A, y, 2)
+
+
+def noisy_problem(seed: int, outliers: float = 0.1) -> tuple[Planted, Any]:
+    m = 6 * degrees_of_freedom(*SHAPE, 2)
+    planted = plant(*SHAPE, 2, m, outliers=outliers, rng=3)
+    noise = LEVEL * np.std(planted.y[~planted.outliers])
+    return planted, planted.y + noise * np.random.default_rng(seed).standard_normal(m)
+
+
+def grid() -> tuple[Any, Any]:
+    rows, columns = np.indices(SHAPE)
+    return rows, columns
+
+
+def test_standard_errors_are_those_of_repeated_experiments() -> None:
+    """The same measurements with new noise: the spread of the results is what was predicted."""
+    found, predicted = [], []
+    for seed in range(60):
+        planted, y = noisy_problem(seed)
+        result = rr.recover(planted.A, y, 2, solver="gauss-newton")
+        found.append(result.matrix)
+        if seed < 5:
+            predicted.append(result.standard_error(*grid()))
+    ratio = np.mean(predicted, axis=0) / np.std(found, axis=0)
+    assert abs(np.median(ratio) - 1) < 0.05
+    assert 0.7 < ratio.min() < ratio.max() < 1.4  # the deviation of 60 numbers is off by 9 %
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_intervals_contain_the_truth_as_often_as_they_say(level: float) -> None:
+    inside = []
+    for seed in range(20):
+        planted, y = noisy_problem(100 + seed)
+        low, high = rr.recover(planted.A, y, 2, solver="gauss-newton").interval(
+            *grid(), level=level
+        )
+        truth = planted.left @ planted.right.T
+        inside.append(np.mean((low <= truth) & (truth <= high)))
+    assert abs(np.mean(inside) - level) < 0.03
+
+
+def test_entries_measurements_and_functions_agree(noisy: tuple[Planted, Any, rr.Recovery]) -> None:
+    _, _, result = noisy
+    sensing = np.zeros((2, *SHAPE))
+    sensing[0, 1, 2] = sensing[1, 7, 3] = 1
+    entries = result.standard_error([1, 7], [2, 3])
+    assert np.allclose(result.standard_error(sensing), entries, rtol=1e-5)
+    by_function = result.standard_error_of(lambda M: M[[1, 7], [2, 3]])
+    assert np.allclose(by_function, entries, rtol=1e-3)
+    assert np.allclose(result.predict(sensing), result.predict([1, 7], [2, 3]))
+
+
+def test_a_nonlinear_function(noisy: tuple[Planted, Any, rr.Recovery]) -> None:
+    """The relative error of a square is twice that of the number."""
+    _, _, result = noisy
+    square = result.standard_error_of(lambda M: M[1, 2] ** 2)
+    value = float(result.predict(1, 2))
+    assert math.isclose(
+        float(square), 2 * abs(value) * float(result.standard_error(1, 2)), rel_tol=1e-3
+    )
+
+
+def test_intervals_of_observations_contain_the_noise(
+    noisy: tuple[Planted, Any, rr.Recovery],
+) -> None:
+    planted, y, result = noisy
+    low, high = result.interval(planted.A, level=0.9, noise=True)
+    inside = ((low <= y) & (y <= high))[~planted.outliers]
+    assert 0.85 < np.mean(inside) < 0.97  # the fit has used these measurements
+
+
+def test_solving_gives_what_the_inverse_gives(
+    noisy: tuple[Planted, Any, rr.Recovery], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted, y, result = noisy
+    direct = result.standard_error([0, 3], [1, 5]), result.standard_error(planted.A[:2])
+    monkeypatch.setattr("robustrank.uncertainty.covariance._LARGEST_INVERSE", 0)
+    again = rr.with_data(result, planted.A, y)
+    assert np.allclose(again.standard_error([0, 3], [1, 5]), direct[0], rtol=1e-3)
+    assert np.allclose(again.standard_error(planted.A[:2]), direct[1], rtol=1e-3)
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1.0, 1e25])
+def test_the_units_of_the_user(noisy: tuple[Planted, Any, rr.Recovery], unit: float) -> None:
+    planted, y, result = noisy
+    scaled = rr.recover(planted.A, unit * y, 2)
+    expected = unit * result.standard_error(3, 4)
+    assert np.allclose(scaled.standard_error(3, 4), expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_rows_of_different_norms(equal: bool) -> None:
+    """Noise of equal size for all, or proportional to the norm of the row."""
+    rng = np.random.default_rng(5)
+    m = 6 * degrees_of_freedom(*SHAPE, 2)
+    planted = plant(*SHAPE, 2, m, rng=6)
+    norms = np.exp(rng.normal(size=m))
+    A = norms[:, None, None] * planted.A
+    clean = np.einsum("iab,ab->i", A, planted.left @ planted.right.T)
+    size = 0.5 if equal else 0.5 * norms
+    inside = []
+    for _ in range(5):
+        y = clean + size * rng.standard_normal(m)
+        result = rr.recover(A, y, 2)
+        low, high = result.interval(*grid(), level=0.9)
+        truth = planted.left @ planted.right.T
+        inside.append(np.mean((low <= truth) & (truth <= high)))
+    assert 0.84 < np.mean(inside) < 0.96
+
+
+def test_an_exact_result_has_no_width() -> None:
+    planted = plant(*SHAPE, 2, 400, outliers=0.1, rng=7)
+    result = rr.recover(planted.A, planted.y, 2)
+    assert result.status is rr.Status.RECOVERED
+    assert not np.any(result.standard_error(*grid()))
+    low, high = result.interval(*grid())
+    assert np.array_equal(low, high)
+    assert np.array_equal(result.outlier_probability, planted.outliers.astype(float))
+
+
+def test_outlier_probabilities_separate_the_outliers(
+    noisy: tuple[Planted, Any, rr.Recovery],
+) -> None:
+    planted, _, result = noisy
+    probability = result.outlier_probability
+    assert probability.shape == (len(planted.y),)
+    assert abs(probability.mean() - 0.1) < 0.03
+    assert np.mean(probability[planted.outliers] > 0.9) > 0.95
+    assert np.mean(probability[~planted.outliers] < 0.1) > 0.95
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_completions_have_error_bars(noise: float) -> None:
+    entries = plant_entries(40, 30, 2, 6 * degrees_of_freedom(40, 30, 2), outliers=0.1, rng=8)
+    size = noise * np.std(entries.values[~entries.outliers])
+    values = entries.values + size * np.random.default_rng(9).standard_normal(len(entries.values))
+    result = rr.complete((entries.rows, entries.columns, values), 2, shape=(40, 30))
+    assert result.certified
+    rows, columns = np.indices((40, 30))
+    low, high = result.interval(rows, columns, level=0.9)
+    if not noise:
+        assert np.array_equal(low, high)
+        return
+    truth = entries.left @ entries.right.T
+    assert 0.8 < np.mean((low <= truth) & (truth <= high)) < 0.97
+    assert result.outlier_probability.shape == values.shape
+    agreed = (result.outlier_probability > 0.5) == entries.outliers
+    assert agreed.mean() > 0.95
+    assert float(result.standard_error_of(lambda M: M[3, 4])) == pytest.approx(
+        float(result.standard_error(3, 4)), rel=1e-2
+    )
+
+
+def test_saved_and_pickled_results_ask_for_their_data(
+    noisy: tuple[Planted, Any, rr.Recovery], tmp_path: Path
+) -> None:
+    planted, y, result = noisy
+    result.save(tmp_path / "result.npz")
+    for other in (rr.load(tmp_path / "result.npz"), pickle.loads(pickle.dumps(result))):
+        with pytest.raises(ValueError, match="with_data"):
+            other.standard_error(0, 0)
+        again = rr.with_data(other, planted.A, y)
+        assert np.allclose(again.standard_error(0, 0), result.standard_error(0, 0))
+    with pytest.raises(ValueError, match="but the result is that of"):
+        rr.with_data(result, planted.A[:100], y[:100])
+
+
+def test_error_bars_of_a_result_that_is_not_certified_warn() -> None:
+    rng = np.random.default_rng(10)
+    result = rr.recover(rng.standard_normal((120, 8, 6)), rng.standard_normal(120), 1)
+    assert not result.certified
+    with pytest.warns(rr.NotCertifiedWarning, match="not certified"):
+        result.standard_error(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error"),
+    [
+        ((0, 12), {}, IndexError),
+        ((-1, 0), {}, IndexError),
+        ((0.5, 0), {}, TypeError),
+        ((0, 0), {"level": 1.0}, ValueError),
+        ((0, 0), {"level": "high"}, ValueError),
+        ((np.zeros((3, 4, 5)),), {}, ValueError),
+    ],
+)
+def test_bad_input(
+    noisy: tuple[Planted, Any, rr.Recovery],
+    arguments: tuple[Any, ...],
+    options: dict[str, Any],
+    error: type[Exception],
+) -> None:
+    with pytest.raises(error):
+        noisy[2].interval(*arguments, **options)
+
+
+def test_a_covariance_without_redundancy_is_not_needed_for_the_directions_of_the_factors() -> None:
+    """Changing U and V without changing the matrix has no variance: the inverse is finite."""
+    planted = plant(*SHAPE, 2, 60, rng=11)
+    operator = rr.operators.as_operator(planted.A)
+    U, V = (np.linalg.qr(factor)[0] for factor in (planted.left, planted.right))
+    covariance = TangentCovariance(operator.tangent(U, V), np.ones(60))
+    assert np.all(np.isfinite(covariance.of_entries(np.arange(5), np.arange(5))))
