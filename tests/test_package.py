@@ -1,4 +1,4 @@
-"""The package from outside: public names, import cost, layout, wheel, examples that run."""
+"""The package from outside: public names, import cost, layout, examples that run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import tomllib
-import zipfile
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
@@ -216,24 +215,5 @@ def test_tests_mirror_the_package() -> None:
     folders = [folder.name for folder in (ROOT / "tests").iterdir() if any(folder.glob("test_*"))]
     assert sorted(folders) == sorted([*packages, "benchmarks", "examples", "experiments"])
     files = {file.stem for file in (ROOT / "tests").glob("test_*.py")}
-    assert files == {*(f"test_{module}" for module in modules), "test_package"}
-
-
-def test_wheel_contains_the_package_alone(tmp_path: Path) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    )
-    (wheel,) = tmp_path.glob("*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names} == {
-        "robustrank",
-        f"robustrank-{rr.__version__}.dist-info",
-    }
-    assert not [name for name in names if "experiments" in name or "tests" in name]
-    sources = {str(file.relative_to(PACKAGE.parent)) for file in PACKAGE.rglob("*.py")}
-    assert sources <= set(names)
-    data = ("py.typed", "report/templates/recovery.html", "planning/curves.json")
-    assert {f"robustrank/{name}" for name in data} <= set(names)
+    others = {"test_package", "test_distribution", "test_project"}
+    assert files == {*(f"test_{module}" for module in modules), *others}

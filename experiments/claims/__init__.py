@@ -10,6 +10,7 @@ from experiments.claims import (  # noqa: F401
     beyond,
     certificates,
     convergence,
+    coverage,
     entries,
     noise,
     phase_transitions,

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,6 +20,8 @@ from robustrank.cli.data import read_data
 from robustrank.cli.tables import read_table
 from robustrank.operators import as_operator
 from robustrank.operators.opening import open_array
+
+h5py = pytest.importorskip("h5py")
 
 Y = np.asarray([0.5, -1.25, 3.0, 1e-3, 250.0])
 A = np.arange(60.0).reshape(5, 4, 3) - 7

@@ -224,6 +224,19 @@ def test_rows_of_the_tangent_map_are_combined_over_all_blocks(
     assert close(found.quadratic_forms(S), expected.quadratic_forms(S))
 
 
+def test_gram_of_bilinear_measurements_is_combined_over_all_blocks(
+    monkeypatch: pytest.MonkeyPatch, dtype: str
+) -> None:
+    operator, dense = made("bilinear", dtype)
+    rng = np.random.default_rng(5)
+    U, V, W = (rng.standard_normal((n, RANK)).astype(dtype) for n in (*SHAPE, sum(SHAPE)))
+    w = rng.uniform(0, 1, M).astype(dtype)
+    monkeypatch.setattr("robustrank.operators.bilinear._BLOCK_ENTRIES", 21 * 7)
+    gram = operator.tangent(U, V).gram(w, W)
+    assert gram.dtype == dtype
+    assert close(gram, as_operator(dense).tangent(U, V).gram(w, W), dtype)
+
+
 def test_products_of_the_tangent_map_are_counted_as_passes() -> None:
     for family, matrices in (("bilinear", 1), ("sparse", 1), ("linear operator", 0)):
         operator = CountedOperator(made(family)[0])

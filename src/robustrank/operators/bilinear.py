@@ -14,6 +14,7 @@ from robustrank.backend import (
     check_same_device,
     epsilon,
     is_array,
+    is_numpy,
     like,
     namespace,
     reject_masked,
@@ -22,6 +23,8 @@ from robustrank.linalg import IterativeTangent
 from robustrank.operators.base import Operator
 from robustrank.operators.row_norms import row_norms
 from robustrank.operators.rowwise_tangent import RowwiseTangent
+
+_BLOCK_ENTRIES = 2**18
 
 
 class Bilinear(Operator):
@@ -144,8 +147,19 @@ class BilinearProducts(IterativeTangent):
         return namespace(w).concat([upper, lower], axis=0)
 
     def gram(self, weights: Array, W: Array) -> Array:
-        """``adjoint(weights * apply(W))``."""
-        return self.adjoint(weights * self.apply(W))
+        """``adjoint(weights * apply(W))``, in one read of the vectors if they are NumPy arrays."""
+        if not is_numpy(self.left):
+            return self.adjoint(weights * self.apply(W))
+        n1, total = self.U.shape[0], np.zeros_like(W)
+        height = max(1, _BLOCK_ENTRIES // (n1 + self.V.shape[0]))
+        for first in range(0, len(weights), height):  # which stay in the cache
+            block = slice(first, first + height)
+            a, b, aU, bV = (it[block] for it in (self.left, self.right, self._aU, self._bV))
+            along = np.sum(_product(a, W[:n1]) * bV + aU * _product(b, W[n1:]), axis=1)
+            along = (weights[block] * along)[:, None]
+            total[:n1] += _transposed_product(a, along * bV)
+            total[n1:] += _transposed_product(b, along * aU)
+        return total
 
     def rows(self, block: slice) -> Array:
         """The rows of the map: (A_i V)ᵀ = (b_iᵀ V)ᵀ a_iᵀ beside (A_iᵀ U)ᵀ = (a_iᵀ U)ᵀ b_iᵀ."""

@@ -17,12 +17,15 @@ class RowwiseTangent(TangentView):
     """Another tangent map, with what follows from its rows; see ``StoredTangent``.
 
     ``rows`` returns those of a slice of the measurements, (k, r, n1 + n2). They are used for the
-    normal matrix, the leverages and the shares, and never stored all at once; ``apply`` and
-    ``adjoint`` are the products of the inner map.
+    normal matrix, the leverages and the shares, and never stored all at once; ``apply``,
+    ``adjoint`` and ``gram`` are those of the inner map.
     """
 
     rows: Callable[[slice], Array]
     measurements: int
+
+    def gram(self, weights: Array, W: Array) -> Array:
+        return self.inner.gram(weights, W)
 
     def normal_matrix(self, weights: Array) -> Array:
         total: Array = 0.0

@@ -110,6 +110,10 @@ class CountedTangent(TangentView):
         self.counter.add(1)
         return self.inner.adjoint(w)
 
+    def gram(self, weights: Array, W: Array) -> Array:
+        self.counter.add(2)
+        return self.inner.gram(weights, W)
+
     def normal_matrix(self, weights: Array) -> Array | None:
         self.counter.add(1)
         return self.inner.normal_matrix(weights)
