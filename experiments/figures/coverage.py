@@ -54,7 +54,7 @@ def _coverage(study: Study[Any], rows: Sequence[Row]) -> Sketch:
         "results of 10 trials. Each dot is a fraction and a kind of outliers; the band is ± 2 "
         "points."
     )
-    title = "Coverage of intervals"
+    title = study.title.capitalize()
     return Sketch(title, caption, study.name, title, FIGURE_SIZE, paint, keys)
 
 
@@ -83,6 +83,6 @@ def _reliability(study: Study[Any], rows: Sequence[Row]) -> Sketch:
         "All measurements of the certified results, in ten groups by their probability of being an "
         "outlier. If the probabilities are right, the dots are on the line."
     )
-    title = "Probabilities of outliers"
+    title = f"Probabilities of outliers: {study.title}"
     keys = tuple(Key(f"{noise} noise", color, "dot") for noise, color in colors.items())
     return Sketch(title, caption, f"{study.name}-reliability", title, FIGURE_SIZE, paint, keys)

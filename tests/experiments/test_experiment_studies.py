@@ -13,7 +13,14 @@ from experiments.problems import draw, only_inliers, origin, source
 from experiments.studies.certificates import Battery
 
 PAPER_FIGURES = [name for name in NAMES if name.startswith("fig")]
-OTHERS = {"certificates", "entries", "robust-pca", "entry-certificates", "planning-entries"}
+OTHERS = {
+    "coverage",
+    "certificates",
+    "entries",
+    "robust-pca",
+    "entry-certificates",
+    "planning-entries",
+}
 COMPARISONS = [name for name in NAMES if name not in OTHERS]
 
 
