@@ -111,10 +111,10 @@ def test_a_stopped_rank_estimate_does_not_lose_a_settled_result(event: str) -> N
 
     def watch(progress: rr.Progress) -> bool:
         if progress.solver == "rank estimate" and event == "time":
-            time.sleep(1.5)
+            time.sleep(4.0)
         return progress.solver == "rank estimate" and event == "callback"
 
-    limit = 1.5 if event == "time" else None
+    limit = 4.0 if event == "time" else None
     result = rr.recover(planted.A, planted.y, 2, callback=watch, time_limit=limit)
     assert result.status is (rr.Status.STOPPED if event == "callback" else rr.Status.SETTLED)
     assert np.array_equal(result.matrix, alone.matrix)
