@@ -1,7 +1,7 @@
 """How the time of ``recover`` grows with the data and the workers: a model, its fit, predictions.
 
-``python benchmarks/scale_model.py out/bench-scale.json`` prints the table of docs/scale.md from the
-constants that ``make bench-scale`` fitted.
+``python benchmarks/scale_model.py out/bench-scale.json`` prints the table of docs/guide/scale.md
+from the constants that ``make bench-scale`` fitted.
 """
 
 from __future__ import annotations

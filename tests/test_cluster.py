@@ -310,22 +310,19 @@ def test_watch_may_stop_a_call_whose_tasks_are_then_cancelled(
     client: Any, call: str, raised: type[BaseException], tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
-    begin = time.monotonic()
     calls: list[float] = []
 
     def stop() -> None:
-        calls.append(time.monotonic() - begin)
-        if calls[-1] > 1:
+        calls.append(time.monotonic())
+        if log.exists() or calls[-1] - calls[0] > 20:
             raise raised
 
     engine = ClusterEngine(client, stop)
     # Collections are separate tasks in both calls, so that most of them have not begun yet.
     with pytest.raises(raised):
         getattr(engine, call)(_logged, [dask.delayed(k) for k in range(20)], None, (str(log),))
-    assert time.monotonic() - begin < 2
-    gaps = np.diff([0, *calls])
-    assert np.median(gaps) < 0.5
-    assert np.max(gaps) < 1
+    assert time.monotonic() - calls[-1] < 1
+    assert np.median(np.diff(calls)) < 0.5
     time.sleep(1)
     finished = log.read_text()
     time.sleep(0.6)

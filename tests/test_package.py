@@ -127,13 +127,20 @@ def test_missing_extra_is_one_sentence(missing: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_docstring_examples_run() -> None:
-    families = [import_module(f"robustrank.operators.{name}") for name in ("seeded", "bilinear")]
-    planning = import_module("robustrank.planning.sample_size")
-    for module in (rr, *families, planning):
-        tested = doctest.testmod(module)
-        assert tested.attempted > 0
-        assert tested.failed == 0
+def modules_with_examples() -> list[str]:
+    """The modules whose docstrings have examples."""
+    paths = sorted(path for path in PACKAGE.rglob("*.py") if ">>> " in path.read_text("utf-8"))
+    parts = [path.relative_to(PACKAGE.parent).with_suffix("").parts for path in paths]
+    return [".".join(part for part in names if part != "__init__") for names in parts]
+
+
+@pytest.mark.parametrize("name", modules_with_examples())
+def test_docstring_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tested = doctest.testmod(import_module(name))
+    assert tested.attempted > 0
+    assert tested.failed == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_readme_example_prints_what_the_readme_shows() -> None:
@@ -141,6 +148,7 @@ def test_readme_example_prints_what_the_readme_shows() -> None:
     examples = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     assert examples
     assert len(examples[0].strip().splitlines()) <= 15
+    assert len(readme.splitlines()) <= 120
     output = python(examples[0])
     printed = re.findall(r"```text\n(.*?)```", readme, re.DOTALL)[0]
     assert _without_time_and_rounding(output) == _without_time_and_rounding(printed)
@@ -148,10 +156,19 @@ def test_readme_example_prints_what_the_readme_shows() -> None:
         assert python(f"import robustrank as rr\n{example}") == ""
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def pages() -> list[Path]:
+    """The pages of the documentation that were written by hand."""
+    folders = (ROOT / "docs", ROOT / "docs" / "guide", ROOT / "docs" / "reference")
+    return sorted(page for folder in folders for page in folder.glob("*.md"))
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_examples_in_the_docs_run(page: Path) -> None:
-    for example in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
-        assert python(example) == ""
+    examples = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    each = (
+        "for example in {!r}:\n    exec(compile(example, {!r}, 'exec'), {{'__name__': '__main__'}})"
+    )
+    assert python(each.format(examples, page.name)) == ""
 
 
 def _without_time_and_rounding(text: str) -> str:
@@ -215,5 +232,5 @@ def test_tests_mirror_the_package() -> None:
     folders = [folder.name for folder in (ROOT / "tests").iterdir() if any(folder.glob("test_*"))]
     assert sorted(folders) == sorted([*packages, "benchmarks", "examples", "experiments"])
     files = {file.stem for file in (ROOT / "tests").glob("test_*.py")}
-    others = {"test_package", "test_distribution", "test_project"}
+    others = {"test_package", "test_distribution", "test_docs", "test_project"}
     assert files == {*(f"test_{module}" for module in modules), *others}

@@ -16,7 +16,7 @@ _NOMINAL, _WITHIN = 0.95, 0.02
 @claim(
     "coverage",
     "The share of entries inside intervals of 95 %, for normal noise.",
-    criterion="none: docs/error-bars.md has the details",
+    criterion="none: docs/guide/error-bars.md has the details",
 )
 def coverage(study: Study[Any], table: Table) -> Judgment:
     """Count the settings with a coverage within two points, and list the others."""

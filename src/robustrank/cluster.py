@@ -211,9 +211,33 @@ class ClusterEngine:
 
 @contextlib.contextmanager
 def local_cluster(workers: int, memory_limit: str | int | None = None) -> Iterator[Client]:
-    """A client of a new cluster on this machine: processes with one thread each.
+    """A context with a client of a new cluster on this machine: processes with one thread each.
 
-    ``memory_limit`` is for one worker, for example ``"4 GiB"``; the default is an equal share.
+    The processes end with the ``with`` block. A script must start it below
+    ``if __name__ == "__main__":``, because each process imports the script.
+
+    Parameters
+    ----------
+    workers
+        The number of processes.
+    memory_limit
+        The memory of one worker, for example ``"4 GiB"``; the default is an equal share.
+
+    Yields
+    ------
+    distributed.Client
+        The ``client`` of ``recover``.
+
+    See Also
+    --------
+    robustrank.recover : Its parameter ``client`` takes the client.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> from robustrank.cluster import local_cluster
+    >>> with local_cluster(workers=2) as client:  # doctest: +SKIP
+    ...     result = rr.recover("A.npy", y, rank=5, client=client)
     """
     with (
         _distributed().LocalCluster(

@@ -13,10 +13,34 @@ from robustrank.result import Recovery
 
 
 def normalized_error(estimate: Factors, truth: Factors) -> float:
-    """‖U Vᵀ − X Yᵀ‖_F / ‖X Yᵀ‖_F, from thin factors: no n1 × n2 matrix is formed.
+    """The relative error ‖U Vᵀ − X Yᵀ‖_F / ‖X Yᵀ‖_F of an estimate, from the factors.
 
-    Both products lie in the spans of [U X] and [V Y], so the norms are those of small matrices and
-    accurate to rounding even if the two products are almost equal.
+    No n1 × n2 matrix is formed. Both products lie in the spans of [U X] and [V Y], so the norms are
+    those of small matrices and accurate to rounding even if the two products are almost equal.
+
+    Parameters
+    ----------
+    estimate
+        The factors (U, V), of shape (n1, r) and (n2, r).
+    truth
+        The factors (X, Y) of the true matrix, of shape (n1, s) and (n2, s).
+
+    Raises
+    ------
+    ValueError
+        If the true matrix is zero.
+
+    See Also
+    --------
+    robustrank.metrics.evaluate : The error of a result, and the score of its outliers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> X, Y = np.ones((4, 1)), np.ones((3, 1))
+    >>> round(rr.metrics.normalized_error((1.5 * X, Y), (X, Y)), 12)
+    0.5
     """
     (U, V), (X, Y) = estimate, truth
     xp = namespace(U, V, X, Y)
@@ -32,7 +56,30 @@ def normalized_error(estimate: Factors, truth: Factors) -> float:
 
 
 def balance(left: Array, right: Array) -> Factors:
-    """Factors (X, Y) of the same product with XᵀX = YᵀY, the paper's convention."""
+    """Factors (X, Y) of the same product with XᵀX = YᵀY, the paper's convention.
+
+    Parameters
+    ----------
+    left, right
+        Factors of shape (n1, r) and (n2, r).
+
+    Returns
+    -------
+    tuple of two arrays
+        The balanced factors, of the same shapes.
+
+    See Also
+    --------
+    robustrank.metrics.factor_distance : Balances the true factors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> X, Y = rr.metrics.balance(np.full((4, 1), 9.0), np.ones((4, 1)))
+    >>> bool(np.allclose(np.abs(X), 3)), bool(np.allclose(X @ Y.T, 9))
+    (True, True)
+    """
     xp = namespace(left, right)
     Q1, R1 = xp.linalg.qr(left)
     Q2, R2 = xp.linalg.qr(right)
@@ -42,10 +89,31 @@ def balance(left: Array, right: Array) -> Factors:
 
 
 def factor_distance(estimate: Factors, truth: Factors) -> float:
-    """dist(W, Z) = min_P ‖W − Z P‖_F over orthonormal P, with W = [U; V] and Z = [X; Y] balanced.
+    """The distance of factors from the true ones, up to a rotation.
 
-    The true factors are balanced first, as the paper assumes. If the ranks differ, the thinner
-    factors are padded with zeros.
+    It is dist(W, Z) = min_P ‖W − Z P‖_F over orthonormal P, with W = [U; V] and Z = [X; Y]. The
+    true factors are balanced first, as the paper assumes. If the ranks differ, the thinner factors
+    are padded with zeros.
+
+    Parameters
+    ----------
+    estimate
+        The factors (U, V), of shape (n1, r) and (n2, r).
+    truth
+        The factors (X, Y) of the true matrix, of shape (n1, s) and (n2, s).
+
+    See Also
+    --------
+    robustrank.metrics.normalized_error : The relative error of the product.
+    robustrank.metrics.balance : Balanced factors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> X, Y = np.ones((4, 1)), np.ones((4, 1))
+    >>> round(rr.metrics.factor_distance((-X, -Y), (X, Y)), 12)
+    0.0
     """
     xp = namespace(*estimate, *truth)
     W = xp.concat(list(estimate), axis=0)
@@ -64,7 +132,28 @@ def _pad(matrix: Array, width: int) -> Array:
 
 @dataclass(frozen=True)
 class OutlierScore:
-    """The agreement of flagged measurements with the true outliers, as counts."""
+    """The agreement of flagged measurements with the true outliers, as counts.
+
+    Attributes
+    ----------
+    found
+        The number of outliers that are flagged.
+    missed
+        The number of outliers that are not flagged.
+    false_positives
+        The number of clean measurements that are flagged.
+
+    See Also
+    --------
+    robustrank.metrics.score_outliers : Returns this score.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> score = rr.metrics.OutlierScore(found=8, missed=2, false_positives=0)
+    >>> score.recall, score.precision
+    (0.8, 1.0)
+    """
 
     found: int  # outliers that are flagged
     missed: int  # outliers that are not flagged
@@ -84,7 +173,32 @@ class OutlierScore:
 
 
 def score_outliers(flagged: Array, truth: Array) -> OutlierScore:
-    """Compare flagged measurements with the true outliers, both boolean of shape (m,)."""
+    """Compare flagged measurements with the true outliers.
+
+    Parameters
+    ----------
+    flagged
+        The measurements that were rejected, boolean of shape (m,).
+    truth
+        The true outliers, boolean of shape (m,).
+
+    Returns
+    -------
+    OutlierScore
+        How many are found, missed and flagged by mistake.
+
+    See Also
+    --------
+    robustrank.metrics.evaluate : The score of a result, and its error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> flagged, truth = np.array([True, True, False]), np.array([True, False, False])
+    >>> rr.metrics.score_outliers(flagged, truth)
+    OutlierScore(found=1, missed=0, false_positives=1)
+    """
     marked: np.ndarray[Any, Any] = to_numpy(flagged).astype(bool)
     corrupted: np.ndarray[Any, Any] = to_numpy(truth).astype(bool)
     if marked.shape != corrupted.shape:
@@ -100,31 +214,94 @@ def score_outliers(flagged: Array, truth: Array) -> OutlierScore:
 
 
 class Truth(Protocol):
-    """The known solution of a problem, for example a ``simulate.Planted``."""
+    """The known solution of a problem: any object with these attributes, as ``simulate.Planted``.
+
+    See Also
+    --------
+    robustrank.metrics.evaluate : Compares a result with it.
+    robustrank.simulate.Planted : A problem with its solution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> class Known:
+    ...     left, right = np.ones((4, 1)), np.ones((3, 1))
+    ...     outliers = np.zeros(30, bool)
+    >>> A = np.random.default_rng(1).standard_normal((30, 4, 3))
+    >>> result = rr.recover(A, A.sum(axis=(1, 2)), rank=1)
+    >>> rr.metrics.evaluate(result, Known()).error < 1e-9
+    True
+    """
 
     @property
     def left(self) -> Array:
-        """X, n1 × r."""
+        """The left factor X of the matrix, of shape (n1, r)."""
 
     @property
     def right(self) -> Array:
-        """Y, n2 × r."""
+        """The right factor Y of the matrix, of shape (n2, r)."""
 
     @property
     def outliers(self) -> Array:
-        """(m,) boolean: the corrupted measurements."""
+        """The corrupted measurements, boolean of shape (m,)."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The error of a recovery and the score of its outliers, given the true solution."""
+    """The error of a recovery and the score of its outliers, given the true solution.
+
+    Attributes
+    ----------
+    error
+        ‖U Vᵀ − X Yᵀ‖_F / ‖X Yᵀ‖_F, the relative error of the matrix.
+    outliers
+        The ``OutlierScore``.
+
+    See Also
+    --------
+    robustrank.metrics.evaluate : Returns this evaluation.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
+    >>> result = rr.recover(planted.A, planted.y, rank=2)
+    >>> rr.metrics.evaluate(result, planted).outliers
+    OutlierScore(found=20, missed=0, false_positives=0)
+    """
 
     error: float  # ‖U Vᵀ − X Yᵀ‖_F / ‖X Yᵀ‖_F
     outliers: OutlierScore
 
 
 def evaluate(recovery: Recovery, truth: Truth) -> Evaluation:
-    """Compare a recovery with the true solution, in double precision."""
+    """Compare a recovery with the true solution, in double precision.
+
+    Parameters
+    ----------
+    recovery
+        A result of ``recover``.
+    truth
+        The true solution, such as a ``simulate.Planted``.
+
+    Returns
+    -------
+    Evaluation
+        The relative error of the matrix, and the score of the outliers.
+
+    See Also
+    --------
+    robustrank.simulate.plant : Problems with a known solution.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
+    >>> evaluation = rr.metrics.evaluate(rr.recover(planted.A, planted.y, rank=2), planted)
+    >>> evaluation.error < 1e-9, evaluation.outliers.recall
+    (True, 1.0)
+    """
     estimate = to_numpy(recovery.left).astype(float), to_numpy(recovery.right).astype(float)
     planted = to_numpy(truth.left).astype(float), to_numpy(truth.right).astype(float)
     return Evaluation(

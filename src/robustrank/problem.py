@@ -65,17 +65,70 @@ _BELOW_LARGEST, _ABOVE_SMALLEST = 2.0**-4, 2.0**16
 
 
 class UndersampledWarning(UserWarning):
-    """There are fewer measurements than the matrix has degrees of freedom."""
+    """There are fewer measurements than the matrix has degrees of freedom.
+
+    Unless the true rank is lower than the given one, the result will be wrong: add measurements or
+    lower the rank.
+
+    See Also
+    --------
+    robustrank.plan : How many measurements are needed.
+    robustrank.theory.degrees_of_freedom : The degrees of freedom of a matrix.
+
+    Examples
+    --------
+    If the rank is an upper bound, the warning may be ignored:
+
+    >>> import warnings
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(12, 10, rank=1, measurements=100, rng=1)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", rr.UndersampledWarning)
+    ...     result = rr.recover(planted.A, planted.y, rank=7)
+    >>> result.status.name, result.rank
+    ('RECOVERED', 1)
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Measurements ``y`` = A(M) of a matrix M of ``rank``, where A is ``operator``.
 
-    The input is validated on construction. ``y`` may contain ±inf, which is an outlier like any
-    other, but no NaN. It is promoted to the common dtype of y and the operator, which is also the
-    dtype of the factors; integers count as float64. Passes over the sensing data are counted in
-    ``counter``.
+    Only code that calls solvers itself needs it; ``recover`` constructs it. The input is validated
+    on construction.
+
+    Parameters
+    ----------
+    operator
+        The sensing data; ``operators.as_operator`` makes one of an array.
+    y
+        The measurements, of shape (m,). They may contain ±inf, which is an outlier like any other,
+        but no NaN. They are promoted to the common dtype of y and the operator, which is also the
+        dtype of the factors; integers count as float64.
+    rank
+        The rank of M.
+    counter
+        Counts the passes over the sensing data.
+    symmetric
+        Whether M is known to be symmetric.
+
+    Warns
+    -----
+    UndersampledWarning
+        If there are fewer measurements than degrees of freedom.
+
+    See Also
+    --------
+    robustrank.recover : Solves a problem.
+    robustrank.operators.as_operator : The operator of an array.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(12, 10, rank=2, measurements=200, rng=1)
+    >>> problem = rr.Problem(rr.operators.as_operator(planted.A), planted.y, rank=2)
+    >>> problem.degrees_of_freedom
+    40
     """
 
     operator: Operator
@@ -94,7 +147,7 @@ class Problem:
 
     @cached_property
     def scale(self) -> Array:
-        """The size of a typical measurement: the lower median of |y|, as a float."""
+        """The size of a typical measurement: the lower median of ``|y|``, as a float."""
         return float(lower_median(namespace(self.y).abs(self.y)))
 
     @property

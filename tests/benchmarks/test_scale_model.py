@@ -1,4 +1,4 @@
-"""The model of the time of large runs: its fit, its predictions and the table of docs/scale.md."""
+"""The model of the time of large runs: its fit, its predictions and the table in the user guide."""
 
 from __future__ import annotations
 

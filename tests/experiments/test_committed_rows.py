@@ -48,8 +48,8 @@ def judged() -> list[Claim]:
 def test_verdicts_on_the_committed_rows(judged: list[Claim]) -> None:
     assert {claim.study for claim in judged} == set(NAMES)
     failed = (Verdict.NOT_REPRODUCED, Verdict.FALLS_SHORT, Verdict.MISSING)
-    # Two targets are missed: 30 % Cauchy outliers (docs/algorithm.md, open problems), and one of
-    # the certificate study (docs/reproduction.md).
+    # Two targets are missed: 30 % Cauchy outliers (docs/how-it-works.md, open problems), and one of
+    # the certificate study (docs/paper.md).
     missed = [claim for claim in judged if claim.verdict in failed]
     assert {claim.verdict for claim in missed} == {Verdict.FALLS_SHORT}
     assert [claim.observed for claim in missed] == [
@@ -65,7 +65,7 @@ def table_rows(path: Path) -> list[list[str]]:
 
 def test_reproduction_document_has_the_verdicts(judged: list[Claim]) -> None:
     known = {verdict.value for verdict in Verdict}
-    rows = table_rows(ROOT / "docs" / "reproduction.md")
+    rows = table_rows(ROOT / "docs" / "paper.md")
     written = Counter(row[-1] for row in rows if row[-1] in known)
     assert written == Counter(
         claim.verdict.value for claim in judged if claim.verdict is not Verdict.REPORTED
@@ -73,7 +73,7 @@ def test_reproduction_document_has_the_verdicts(judged: list[Claim]) -> None:
 
 
 def test_reproduction_document_quotes_the_claims(judged: list[Claim]) -> None:
-    rows = {row[0]: row[-1] for row in table_rows(ROOT / "docs" / "reproduction.md")}
+    rows = {row[0]: row[-1] for row in table_rows(ROOT / "docs" / "paper.md")}
     for claim in judged:
         if claim.verdict is not Verdict.REPORTED:
             assert rows[claim.statement] == claim.verdict.value
@@ -81,14 +81,14 @@ def test_reproduction_document_quotes_the_claims(judged: list[Claim]) -> None:
 
 def test_algorithm_document_has_the_success_rates() -> None:
     one = study("solvers")
-    text = (ROOT / "docs" / "algorithm.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-it-works.md").read_text(encoding="utf-8")
     lines = [*markdown(one, load(one, RESULTS))][2:]
     assert len(lines) == 35
     assert [line for line in lines if line not in text] == []
 
 
 def test_recovered_results_of_the_default_without_noise() -> None:
-    """The number of certified results that README.md and docs/reproduction.md state."""
+    """The number of certified results that README.md and docs/paper.md state."""
     seen = set()
     certified = right = 0
     for name in NAMES[:9]:
@@ -101,13 +101,13 @@ def test_recovered_results_of_the_default_without_noise() -> None:
                 certified += row["status"] == "RECOVERED"
                 right += row["error"] < 1e-6
     assert (certified, right) == (3009, 3040)
-    for document in ("README.md", "docs/reproduction.md"):
+    for document in ("README.md", "docs/paper.md"):
         assert "3,009" in (ROOT / document).read_text(encoding="utf-8")
 
 
 def test_reproduction_document_has_the_certified_results_by_family() -> None:
     one = study("certificates")
-    text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
     lines = [*families_markdown(one, load(one, RESULTS))]
     assert len(lines) == 17
     assert [line for line in lines if line not in text] == []

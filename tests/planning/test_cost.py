@@ -18,7 +18,7 @@ def test_cost_of_passes() -> None:
 
 
 def test_prediction_is_within_a_factor_of_ten_of_a_run() -> None:
-    """Loose, because the machine has other load; docs/planning.md has measurements."""
+    """Loose, because the machine has other load; docs/guide/planning.md has measurements."""
     planted = rr.simulate.plant(60, 48, 3, 800, outliers=0.1, rng=0)
     rr.recover(planted.A, planted.y, 3)  # compiles
     result = rr.recover(planted.A, planted.y, 3)

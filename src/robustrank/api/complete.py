@@ -45,7 +45,33 @@ _NEAR_LARGEST = 1e-6  # typical values must be smaller than this share of the la
 
 
 class InterruptedCompletion(KeyboardInterrupt):
-    """Ctrl-C during ``complete``. The result so far is in ``completion``."""
+    """Ctrl-C during ``complete`` or ``robust_pca``; the result so far is in ``completion``.
+
+    It is a KeyboardInterrupt, so that a program that does not catch it ends.
+
+    Attributes
+    ----------
+    completion
+        A ``Completion`` with the status INTERRUPTED, which is not certified.
+
+    See Also
+    --------
+    robustrank.complete : Its parameters ``callback`` and ``time_limit`` also stop a run.
+    robustrank.Interrupted : The same for ``recover``.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant_entries(40, 30, 2, 700, rng=1)
+    >>> def press_ctrl_c(progress):
+    ...     raise KeyboardInterrupt
+    >>> try:
+    ...     rr.complete(planted.incomplete, callback=press_ctrl_c)
+    ... except rr.InterruptedCompletion as interruption:
+    ...     result = interruption.completion
+    >>> result.status.name
+    'INTERRUPTED'
+    """
 
     def __init__(self, completion: Completion) -> None:
         super().__init__(f"interrupted after {completion.seconds:.1f} seconds")
@@ -103,6 +129,28 @@ def complete(
         If the input is invalid; the message says what was passed and what is expected.
     InterruptedCompletion
         On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``completion``.
+
+    See Also
+    --------
+    robustrank.robust_pca : If all entries are known.
+    robustrank.recover : If the measurements are not single entries.
+    robustrank.estimators.RobustImputer : The same as an estimator for scikit-learn.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant_entries(40, 30, 2, 700, outliers=0.1, rng=1)
+    >>> result = rr.complete(planted.incomplete)  # NaN marks missing entries
+    >>> result.status.name, result.rank
+    ('RECOVERED', 2)
+    >>> bool(abs(result.matrix - planted.matrix).max() < 1e-9)
+    True
+
+    The same from triples; the entries of ``outliers`` are then in their order:
+
+    >>> result = rr.complete(planted.triples, shape=(40, 30))
+    >>> result.outliers.shape
+    (700,)
     """
     began = time.perf_counter()
     watch, generator = _watch(callback, time_limit), as_generator(rng)
@@ -142,20 +190,50 @@ def robust_pca(
     Parameters
     ----------
     X
-        The matrix, without missing entries: an array or a pandas data frame.
+        The matrix, without missing entries: an (n1, n2) array or a pandas data frame.
     rank, callback, time_limit, rng
         As for ``complete``.
-
-    A NumPy array with more than 30 million entries is not copied: the column space is found from
-    some of the columns (or rows, if there are more of them), and the others are fitted to it in
-    blocks. A component that occurs in hardly any of the columns is then not found; columns that
-    most entries contradict are reported as undecided.
 
     Returns
     -------
     Completion
         L is ``matrix``, or the factors ``left`` and ``right``; S is ``sparse``, and ``outliers``
         marks where it is not zero.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the input is invalid, for example if X has missing entries; use ``complete`` for those.
+    InterruptedCompletion
+        On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``completion``.
+
+    See Also
+    --------
+    robustrank.complete : If entries are missing.
+    robustrank.estimators.RobustPCA : Principal components, as an estimator for scikit-learn.
+
+    Notes
+    -----
+    A NumPy array with more than 30 million entries is not copied: the column space is found from
+    some of the columns (or rows, if there are more of them), and the others are fitted to it in
+    blocks. A component that occurs in hardly any of the columns is then not found; columns that
+    most entries contradict are reported as undecided.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> rng = np.random.default_rng(1)
+    >>> L = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 30))
+    >>> X = L.copy()
+    >>> X[rng.random(X.shape) < 0.05] = 10.0
+    >>> result = rr.robust_pca(X)
+    >>> result.status.name, result.rank
+    ('RECOVERED', 2)
+    >>> bool(abs(result.matrix - L).max() < 1e-9)
+    True
+    >>> bool((result.outliers == (X != L)).all())
+    True
     """
     values = X if is_array(X) else np.asarray(X)
     if isinstance(X, np.ma.MaskedArray) or values.dtype == object:

@@ -24,24 +24,47 @@ def with_data(
 ) -> Recovery:
     """A result together with its measurements, so that it has error bars.
 
-    A result of ``recover`` has them already; one that was loaded from a file or pickled does not,
-    because they may be large.
+    A result of ``recover`` has them already. One that was loaded from a file, unpickled, or
+    returned by ``recover_many`` does not, because they may be large.
 
     Parameters
     ----------
     result
-        A result of ``recover`` for these measurements.
+        A result for these measurements.
     A, y, shape
         As for ``recover``.
 
+    Returns
+    -------
+    Recovery
+        The same result, whose methods ``standard_error``, ``interval`` and ``standard_error_of``
+        and whose ``outlier_probability`` can be used. It refers to A and y.
+
+    Raises
+    ------
+    ValueError
+        If the number of measurements or the shape of the matrix is not that of the result.
+
+    See Also
+    --------
+    robustrank.load : Read a saved result.
+
+    Notes
+    -----
+    The matrix is not assumed to be symmetric: for a result with ``symmetric=True`` or ``psd=True``,
+    use the error bars of ``recover`` itself.
+
     Examples
     --------
+    >>> import tempfile
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(12, 10, 1, 200, noise=0.1, rng=1)
-    >>> rr.recover(planted.A, planted.y, 1).save("result.npz")
-    >>> result = rr.with_data(rr.load("result.npz"), planted.A, planted.y)
-    >>> result.standard_error(0, 3).shape
-    ()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rr.recover(planted.A, planted.y, 1).save(f"{folder}/result.npz")
+    ...     loaded = rr.load(f"{folder}/result.npz")
+    >>> result = rr.with_data(loaded, planted.A, planted.y)
+    >>> result.standard_error([0, 1], [3, 3]).shape
+    (2,)
     """
     problem = checked_problem(A, y, result.rank, shape, None)
     m, size = problem.operator.shape

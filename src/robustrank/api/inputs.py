@@ -41,7 +41,21 @@ SOLVERS: dict[str, Callable[[], Solver[Any] | Portfolio]] = {
 
 
 class SensingDataLost(RuntimeError):  # noqa: N818
-    """The sensing data can no longer be read. The result so far is in ``recovery``."""
+    """The sensing data can no longer be read; the result so far is in ``recovery``.
+
+    It is raised by ``recover`` if a file that is read in blocks cannot be read any more, or if all
+    workers of a cluster are gone. Make the data available again and continue with
+    ``recover(A, y, rank, start=error.recovery)``.
+
+    Attributes
+    ----------
+    recovery
+        A ``Recovery`` with the status INTERRUPTED, which is not certified.
+
+    See Also
+    --------
+    robustrank.recover : Its parameter ``start`` continues from a result.
+    """
 
     def __init__(self, message: str, recovery: Recovery) -> None:
         super().__init__(message)
@@ -52,7 +66,34 @@ class SensingDataLost(RuntimeError):  # noqa: N818
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during ``recover``. The result so far is in ``recovery``."""
+    """Ctrl-C during ``recover`` or ``recover_many``; the result so far is in ``recovery``.
+
+    It is a KeyboardInterrupt, so that a program that does not catch it ends.
+
+    Attributes
+    ----------
+    recovery
+        A ``Recovery`` with the status INTERRUPTED, which is not certified. Its factors are the best
+        that were found by then.
+
+    See Also
+    --------
+    robustrank.recover : Its parameter ``start`` continues from a result.
+    robustrank.InterruptedCompletion : The same for ``complete``.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(12, 10, rank=1, measurements=200, rng=1)
+    >>> def press_ctrl_c(progress):
+    ...     raise KeyboardInterrupt
+    >>> try:
+    ...     rr.recover(planted.A, planted.y, rank=1, callback=press_ctrl_c)
+    ... except rr.Interrupted as interruption:
+    ...     result = interruption.recovery
+    >>> result.status.name
+    'INTERRUPTED'
+    """
 
     def __init__(self, recovery: Recovery) -> None:
         super().__init__(f"interrupted after {recovery.iterations} iterations")

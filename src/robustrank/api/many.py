@@ -46,14 +46,17 @@ def recover_many(
 
     On a GPU, consecutive problems with the same shape and dtype are solved in batches, because a
     single problem does not use the whole GPU. On a CPU they are solved one after another. Each
-    result equals that of ``recover`` up to rounding.
+    matrix equals that of ``recover`` up to rounding. The results have no error bars; ``with_data``
+    adds them.
 
     Parameters
     ----------
     problems
         Pairs (A, y) as for ``recover``. They are read as needed, so a generator never has more
         than one batch in memory.
-    rank, shape, solver, device, rng, symmetric, psd
+    rank
+        The rank of the matrices or an upper bound on it. It is not estimated.
+    shape, solver, device, rng, symmetric, psd
         As for ``recover``; the same for all problems.
     batch
         The batch size. Default: on a GPU as many problems as fit in memory, at most 32; on a CPU 1.
@@ -67,6 +70,18 @@ def recover_many(
     ------
     Interrupted
         On Ctrl-C, with the result of the first unfinished problem in ``recovery``.
+
+    See Also
+    --------
+    robustrank.recover : One problem.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = [rr.simulate.plant(12, 10, 1, 200, outliers=0.1, rng=seed) for seed in range(3)]
+    >>> results = rr.recover_many(((one.A, one.y) for one in planted), rank=1)
+    >>> [result.status.name for result in results]
+    ['RECOVERED', 'RECOVERED', 'RECOVERED']
     """
     chosen, generator = solver_from(solver), as_generator(rng)
     check_count(rank=rank)

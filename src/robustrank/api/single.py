@@ -115,6 +115,32 @@ def recover(
         If A cannot be read during the validation of the input.
     TimeoutError
         If the time limit was reached while data on a disk or a cluster was validated.
+
+    See Also
+    --------
+    robustrank.complete : If the measurements are entries of the matrix.
+    robustrank.recover_many : Many problems, in batches on a GPU.
+    robustrank.plan : How many measurements are needed.
+    robustrank.operators.Bilinear : Measurements of the form a_iᵀ M b_i.
+
+    Examples
+    --------
+    A problem with a known solution, in which 5 % of the measurements are wrong:
+
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
+    >>> result = rr.recover(planted.A, planted.y, rank=2)
+    >>> result.status.name
+    'RECOVERED'
+    >>> bool((result.outliers == planted.outliers).all())
+    True
+    >>> bool(abs(result.matrix - planted.matrix).max() < 1e-9)
+    True
+
+    Without the rank:
+
+    >>> rr.recover(planted.A, planted.y).rank
+    2
     """
     began = time.perf_counter()
     chosen = solver_from(solver)

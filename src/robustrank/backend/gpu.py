@@ -25,11 +25,28 @@ from robustrank.backend.calling import warn_user
 
 
 class DeviceMemoryError(MemoryError):
-    """A device ran out of memory; the message says how much is needed and what to do."""
+    """A device ran out of memory; the message says how much is needed and what to do.
+
+    Use float32, free other arrays on the device, reduce ``batch`` of ``recover_many``, or solve the
+    problem on the CPU, where a memory-mapped file is read in blocks.
+
+    See Also
+    --------
+    robustrank.recover : Its parameter ``device`` chooses the device.
+    robustrank.recover_many : Its parameter ``batch`` is the number of problems in memory.
+    """
 
 
 class ReducedPrecisionWarning(UserWarning):
-    """Matrix products are computed with fewer bits than the arrays have."""
+    """Matrix products are computed with fewer bits than the arrays have.
+
+    PyTorch is set to multiply float32 matrices in TF32, which limits the accuracy to about 1e-3.
+    Call ``torch.set_float32_matmul_precision("highest")`` first, or use float64.
+
+    See Also
+    --------
+    robustrank.recover : Accepts PyTorch arrays.
+    """
 
 
 def on_gpu(array: Array) -> bool:

@@ -12,7 +12,7 @@ from robustrank.certificate.determination import all_are_cross_checked, undeterm
 from robustrank.certificate.evidence import best_set, log_choices
 from robustrank.certificate.noise import NoiseStatistics, noise_statistics
 from robustrank.certificate.parts import name_parts
-from robustrank.certificate.rank_check import rank_above_noise, rank_may_be_too_low
+from robustrank.certificate.rank_check import edge_of_noise, rank_above_noise, rank_may_be_too_low
 
 __all__ = [
     "Fit",
@@ -21,6 +21,7 @@ __all__ = [
     "best_set",
     "certify",
     "conclude",
+    "edge_of_noise",
     "exact_tolerance",
     "groups_with_majority",
     "is_exact_fit",

@@ -24,7 +24,7 @@ def rank_above_noise(problem: Problem, recovery: Recovery) -> int:
     if certificate.inliers == 0:
         return 0
     deviation = certificate.prediction_error * float(problem.trivial_deviation)
-    edge = _edge_of_noise(problem, deviation, certificate.inliers)
+    edge = edge_of_noise(problem, deviation, certificate.inliers)
     return int((recovery.singular_values() > _CLEAR_OF_NOISE * edge).sum())
 
 
@@ -47,10 +47,10 @@ def rank_may_be_too_low(problem: Problem, recovery: Recovery) -> bool:
     _, values, _ = normalized.operator.leading_svd(kept / count, 1, as_generator(0))
     deviation = float(frobenius_norm(kept)) / math.sqrt(count)
     gain = float(normalized.operator.gain)
-    return float(values[0]) / gain**2 > _ABOVE_NOISE * _edge_of_noise(normalized, deviation, count)
+    return float(values[0]) / gain**2 > _ABOVE_NOISE * edge_of_noise(normalized, deviation, count)
 
 
-def _edge_of_noise(problem: Problem, deviation: float, count: int) -> float:
+def edge_of_noise(problem: Problem, deviation: float, count: float) -> float:
     """The largest singular value of the back-projection of noise in this many measurements."""
     n1, n2 = problem.operator.matrix_shape
     spread = math.sqrt(n1) + math.sqrt(n2)

@@ -44,6 +44,21 @@ class CompletionCertificate:
         for noise, more if the rank is too low.
     objections
         Why the result is not certified, in words.
+
+    See Also
+    --------
+    robustrank.Completion : The result, of which this is the attribute ``certificate``.
+    robustrank.Certificate : The numbers for a result of ``recover``.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant_entries(40, 30, 2, 700, outliers=0.1, rng=1)
+    >>> certificate = rr.complete(planted.incomplete).certificate
+    >>> certificate.entries, certificate.supporting >= certificate.required
+    (700, True)
+    >>> certificate.objections
+    ()
     """
 
     entries: int
@@ -63,6 +78,6 @@ class CompletionCertificate:
     objections: tuple[str, ...] = ()
 
     def in_units_of(self, unit: float) -> CompletionCertificate:
-        """The certificate with deviations times a unit."""
+        """The certificate with all errors and the noise multiplied by ``unit``."""
         names = ("noise", "held_out_error", "expected_error", "trivial_error")
         return replace(self, **{name: getattr(self, name) * unit for name in names})

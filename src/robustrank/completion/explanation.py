@@ -67,8 +67,3 @@ def evidence(certificate: CompletionCertificate) -> str:
             f"{certificate.trivial_error:.3g})."
         )
     return text
-
-
-def counted(count: int, noun: str) -> str:
-    """A number with a noun: 1 row, 2 rows."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -17,14 +17,15 @@ Vector = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class FittedRows:
-    """New rows on the column space of a completed matrix.
+    """New rows in the row space of a completed matrix.
 
     Attributes
     ----------
     left
-        The factor of the new rows; they are ``left`` times the transpose of ``right``.
+        The factor of the new rows, of shape (k, r); they are ``left`` times the transpose of
+        ``right``.
     right
-        The right factor of the completed matrix.
+        The right factor of the completed matrix, of shape (n2, r).
     outliers
         The rejected entries, boolean, of the shape of the new rows.
     undecided

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.backend import Array, namespace, to_numpy
 from robustrank.completion.evidence import CompletionCertificate
 from robustrank.completion.explanation import (
     advice,
-    counted,
     evidence,
     meaning,
     stopped_early,
@@ -28,7 +27,10 @@ from robustrank.result import (
     RankTable,
     Status,
     WithErrorBars,
+    broadcast_positions,
     checked_positions,
+    counted,
+    entries_at,
     interval_around,
     singular_values,
 )
@@ -46,7 +48,7 @@ class Completion(WithErrorBars):
     Attributes
     ----------
     left, right
-        The factors P (n1 × r) and Q (n2 × r); the matrix is P Qᵀ.
+        The factors P, of shape (n1, r), and Q, of shape (n2, r); the matrix is P Qᵀ.
     outliers
         The rejected entries, boolean: of the shape of the data if that is a matrix, or one for each
         entry in the order given.
@@ -60,13 +62,31 @@ class Completion(WithErrorBars):
     seconds
         Wall-clock time of the whole call.
     rank_table
-        If no rank was given, the ranks that were compared.
+        If no rank was given, the ranks that were compared; otherwise None.
     typical_size
         The standard deviation of normal values of the size of typical entries.
     row_labels, column_labels
         The labels of a data frame, or None.
     error_bars
         What ``standard_error`` and ``interval`` need; it is not saved and not pickled.
+    observations, as_frame
+        What ``entries``, ``sparse`` and ``matrix`` are computed from.
+
+    See Also
+    --------
+    robustrank.complete : Returns this result, from some of the entries.
+    robustrank.robust_pca : Returns this result, from all entries.
+    robustrank.Status : The meaning of the status.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant_entries(40, 30, 2, 700, outliers=0.1, rng=1)
+    >>> result = rr.complete(planted.incomplete)
+    >>> result.status.name, result.rank, len(result.undecided_rows)
+    ('RECOVERED', 2, 0)
+    >>> bool(abs(result.matrix - planted.matrix).max() < 1e-9)
+    True
     """
 
     left: Array
@@ -105,7 +125,8 @@ class Completion(WithErrorBars):
     def matrix(self) -> Any:
         """The completed n1 × n2 matrix, P Qᵀ; a data frame if the data was one.
 
-        Raises MemoryError if it is too large; ``predict`` gives single entries.
+        Raises MemoryError if it would take more than half of the memory of the machine; ``predict``
+        gives single entries.
         """
         n1, n2 = self.shape
         needed, limit = n1 * n2 * 8, _LARGEST_SHARE * _physical_memory()
@@ -120,28 +141,68 @@ class Completion(WithErrorBars):
 
     @property
     def entries(self) -> tuple[Array, Array, Array]:
-        """The row and the column of each observed entry, and its value minus the matrix."""
+        """The row, the column and the residual of each observed entry, as three vectors.
+
+        The residual is the value minus the matrix.
+        """
         return self.observations.all()
 
     @property
     def sparse(self) -> scipy.sparse.coo_array:
-        """What the outliers differ by from the matrix: S of X = L + S."""
+        """The values of the outliers minus the matrix: S in X = L + S, (n1, n2)."""
         rows, columns, residuals = self.observations.chosen(self.outliers)
         return scipy.sparse.coo_array((residuals, (rows, columns)), shape=self.shape)
 
     def predict(self, rows: Any, columns: Any) -> Array:
-        """The entries of the matrix at some rows and columns: numbers, or labels if it has them."""
-        xp, place = namespace(self.left), {"device": like(self.left)["device"]}
-        *at, shape = self._positions(rows, columns)
-        own, other = (xp.asarray(one, **place) for one in at)
-        P, Q = xp.take(self.left, own, axis=0), xp.take(self.right, other, axis=0)
-        return xp.reshape(xp.sum(P * Q, axis=1), shape)
+        """The entries of the matrix at some rows and columns.
+
+        Parameters
+        ----------
+        rows, columns
+            Numbers, counted from zero, or labels if the data was a data frame. They are broadcast.
+
+        Returns
+        -------
+        array
+            The entries, of the broadcast shape of ``rows`` and ``columns``.
+
+        Raises
+        ------
+        IndexError
+            If a number is not that of a row or column.
+        KeyError
+            If a label is not one of the data.
+
+        Examples
+        --------
+        >>> import robustrank as rr
+        >>> planted = rr.simulate.plant_entries(40, 30, 2, 700, rng=1)
+        >>> result = rr.complete(planted.triples, shape=(40, 30))
+        >>> bool(abs(result.predict([0, 1], [5, 7]) - planted.matrix[[0, 1], [5, 7]]).max() < 1e-9)
+        True
+        """
+        return entries_at(self.left, self.right, self._positions(rows, columns))
 
     def standard_error(self, rows: Any, columns: Any) -> Vector:
         """The standard errors of the entries that ``predict`` gives; zero if the fit is exact.
 
         They follow from the noise and from which entries are observed, and do not apply to
         undecided rows and columns.
+
+        Parameters
+        ----------
+        rows, columns
+            As for ``predict``.
+
+        Returns
+        -------
+        numpy.ndarray
+            The standard errors, of the broadcast shape of ``rows`` and ``columns``.
+
+        Warns
+        -----
+        NotCertifiedWarning
+            If the result is not certified.
         """
         own, other, shape = self._positions(rows, columns)
         return self._accuracy().of_entries(own, other).reshape(shape)
@@ -149,9 +210,35 @@ class Completion(WithErrorBars):
     def interval(
         self, rows: Any, columns: Any, *, level: float = 0.95, noise: bool = False
     ) -> tuple[Vector, Vector]:
-        """Lower and upper bounds that contain the true entries with probability ``level``.
+        """Confidence intervals of entries of the matrix.
 
-        With ``noise`` they contain new observations of the entries instead.
+        Parameters
+        ----------
+        rows, columns
+            As for ``predict``.
+        level
+            The probability with which an interval contains the true entry, between 0 and 1.
+        noise
+            Whether the intervals are to contain new observations of the entries instead.
+
+        Returns
+        -------
+        low, high : numpy.ndarray
+            The lower and upper bounds, each of the broadcast shape of ``rows`` and ``columns``.
+
+        Warns
+        -----
+        NotCertifiedWarning
+            If the result is not certified.
+
+        Examples
+        --------
+        >>> import robustrank as rr
+        >>> planted = rr.simulate.plant_entries(40, 30, 1, 600, noise=0.1, rng=1)
+        >>> result = rr.complete(planted.incomplete, rank=1)
+        >>> low, high = result.interval([0, 1], [5, 7], level=0.9)
+        >>> bool((low < high).all())
+        True
         """
         error = self.standard_error(rows, columns)
         center = self.predict(rows, columns)
@@ -159,16 +246,11 @@ class Completion(WithErrorBars):
 
     def _positions(self, rows: Any, columns: Any) -> tuple[Vector, Vector, tuple[int, ...]]:
         """Row and column numbers as vectors, and the shape of both."""
-        at = [
-            _numbers(given, labels, size, name)
-            for given, labels, size, name in (
-                (rows, self.row_labels, self.shape[0], "rows"),
-                (columns, self.column_labels, self.shape[1], "columns"),
-            )
-        ]
-        shape = np.broadcast_shapes(at[0].shape, at[1].shape)
-        own, other = (np.broadcast_to(one, shape).reshape(-1).copy() for one in at)
-        return own, other, shape
+        n1, n2 = self.shape
+        return broadcast_positions(
+            _numbers(rows, self.row_labels, n1, "rows"),
+            _numbers(columns, self.column_labels, n2, "columns"),
+        )
 
     def _plain_matrix(self) -> Array:
         return self.left @ namespace(self.right).matrix_transpose(self.right)
@@ -177,17 +259,43 @@ class Completion(WithErrorBars):
         return vars(self) | {"error_bars": None}
 
     def fit_rows(self, X: Any) -> FittedRows:
-        """Fit new rows, robustly, to the column space of this matrix.
+        """Fit new rows, robustly, to the row space of this matrix.
 
-        ``X`` has a row for each new one and a column for each column of the matrix; NaN marks
-        missing entries.
+        Parameters
+        ----------
+        X
+            The new rows, of shape (k, n2); NaN marks missing entries. Infinite values are outliers.
+
+        Returns
+        -------
+        FittedRows
+            The completed rows are its ``matrix``, of shape (k, n2). ``outliers`` marks the rejected
+            entries, and ``undecided`` has the numbers of the rows with too few trusted entries,
+            which are set to zero.
+
+        Examples
+        --------
+        >>> import robustrank as rr
+        >>> planted = rr.simulate.plant_entries(40, 30, 2, 700, rng=1)
+        >>> result = rr.complete(planted.incomplete)
+        >>> new = planted.matrix[:3].copy()
+        >>> new[0, :4] = 100.0
+        >>> rows = result.fit_rows(new)
+        >>> bool(abs(rows.matrix - planted.matrix[:3]).max() < 1e-9), int(rows.outliers.sum())
+        (True, 4)
         """
         tolerance = self.certificate.tolerance * self.typical_size
         cutoff = max(CUTOFF * self.noise, tolerance)
         return fit_new_rows(X, self.right, cutoff, self.typical_size)
 
     def singular_values(self) -> Vector:
-        """The singular values of the matrix, largest first, from the thin factors."""
+        """The singular values of the matrix, largest first, computed from the factors.
+
+        Returns
+        -------
+        numpy.ndarray of shape (r,)
+            The singular values; NaN if the factors are too large to be multiplied.
+        """
         return singular_values(self.left, self.right)
 
     def summary(self) -> list[tuple[str, str]]:

@@ -12,7 +12,32 @@ from robustrank.result import StopReason
 
 @dataclass(frozen=True, eq=False)
 class CompletionProgress:
-    """The state of a completion as a callback sees it."""
+    """The state of a completion that is passed to a callback.
+
+    Attributes
+    ----------
+    stage
+        What is being computed, in words.
+    fraction
+        How much of the stage is done, between 0 and 1.
+    left, right
+        The factors so far, with a row for each row or column of the data that has observed entries.
+        They belong to the data divided by a power of two, near the size of a typical value.
+
+    See Also
+    --------
+    robustrank.complete : Has the parameter ``callback``.
+    robustrank.Progress : The same for ``recover``.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> def stop(progress):
+    ...     return progress.fraction > 0.5
+    >>> planted = rr.simulate.plant_entries(40, 30, 2, 700, rng=1)
+    >>> rr.complete(planted.incomplete, callback=stop).status.name
+    'STOPPED'
+    """
 
     stage: str
     fraction: float  # of the stage, between 0 and 1

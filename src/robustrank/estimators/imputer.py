@@ -36,16 +36,23 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Random seed: an integer, a ``RandomState`` or None; used for starting vectors and random
         subsets of entries.
 
+    Warns
+    -----
+    UncertifiedFitWarning
+        In ``fit``, if the completed matrix is not certified. In ``transform``, if some rows have
+        too few trusted entries; these get the values that are most likely given the entries that
+        are plausible, which for a row without entries are the means of the completed rows.
+
     Attributes
     ----------
-    components_ : array of shape (rank_, n_features_in_)
+    components_ : array of shape (rank, n_features)
         A basis of the space of the rows about their mean, orthonormal.
-    mean_ : array of shape (n_features_in_,)
+    mean_ : array of shape (n_features,)
         The means of the features about which the matrix has a low rank.
-    statistics_ : array of shape (n_features_in_,)
+    statistics_ : array of shape (n_features,)
         The median of each feature; zero if it has no values. It is what is filled in where too few
         trusted entries determine the feature.
-    inlier_mask_ : array of shape (n_samples, n_features_in_)
+    inlier_mask_ : array of shape (n_samples, n_features)
         False for the entries of the training data that are missing or were rejected as outliers.
     scale_ : float
         The standard deviation of the noise; zero if the data is exact.
@@ -55,19 +62,13 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         The result for the training data minus the mean, with its status and certificate.
     n_features_in_ : int
         The number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         The names of the features, if X is a data frame.
-
-    Warns
-    -----
-    UncertifiedFitWarning
-        In ``fit``, if the completed matrix is not certified. In ``transform``, if some rows have
-        too few trusted entries; these get the values that are most likely given the entries that
-        are plausible, which for a row without entries are the means of the completed rows.
 
     See Also
     --------
     robustrank.complete : The function behind it.
+    robustrank.estimators.RobustPCA : Principal components of data without missing entries.
 
     Examples
     --------

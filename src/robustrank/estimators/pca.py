@@ -36,19 +36,25 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Random seed: an integer, a ``RandomState`` or None; used for starting vectors and random
         subsets of entries.
 
+    Warns
+    -----
+    UncertifiedFitWarning
+        In ``fit``, if the result is not certified. In ``transform``, if of some rows no majority of
+        the entries agrees; these are estimated from the entries that are plausible.
+
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features_in_)
+    components_ : array of shape (n_components, n_features)
         The principal axes, orthonormal, in the order of their variance.
-    explained_variance_ : array of shape (n_components_,)
+    explained_variance_ : array of shape (n_components,)
         The variance of L along each of them.
-    mean_ : array of shape (n_features_in_,)
+    mean_ : array of shape (n_features,)
         The mean of the rows of L.
-    low_rank_ : array of shape (n_samples, n_features_in_)
+    low_rank_ : array of shape (n_samples, n_features)
         L.
-    sparse_ : scipy.sparse.csr_array of shape (n_samples, n_features_in_)
+    sparse_ : scipy.sparse.csr_array of shape (n_samples, n_features)
         S, whose entries are the errors of the outliers.
-    inlier_mask_ : array of shape (n_samples, n_features_in_)
+    inlier_mask_ : array of shape (n_samples, n_features)
         False for the entries that were rejected as outliers.
     scale_ : float
         The standard deviation of the noise; zero if the data is exact.
@@ -58,18 +64,13 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         The result for the data minus the mean, with its status and certificate.
     n_features_in_ : int
         The number of features.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         The names of the features, if X is a data frame.
-
-    Warns
-    -----
-    UncertifiedFitWarning
-        In ``fit``, if the result is not certified. In ``transform``, if of some rows no majority of
-        the entries agrees; these are estimated from the entries that are plausible.
 
     See Also
     --------
     robustrank.robust_pca : The function behind it.
+    robustrank.estimators.RobustImputer : If entries are missing.
 
     Examples
     --------
@@ -139,7 +140,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Returns
         -------
-        array of shape (n_samples, n_components_)
+        array of shape (n_samples, n_components)
             The coordinates about the mean.
         """
         data = new_data(self, X, "components_", "transform")
@@ -160,7 +161,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Parameters
         ----------
         X
-            Coordinates, (n_samples, n_components_).
+            Coordinates, (n_samples, n_components).
 
         Returns
         -------

@@ -45,9 +45,14 @@ class LowRankRegressor(RegressorMixin, BaseEstimator):
         Random seed: an integer, a ``RandomState`` or None; used for the initial vector of the SVD
         of large matrices.
 
+    Warns
+    -----
+    UncertifiedFitWarning
+        If the result is not certified: it may be wrong.
+
     Attributes
     ----------
-    coef_ : array of shape (n_features_in_,)
+    coef_ : array of shape (n_features,)
         The coefficients.
     coef_matrix_ : array of shape (n1, n2)
         The coefficients as a matrix, M.
@@ -66,18 +71,13 @@ class LowRankRegressor(RegressorMixin, BaseEstimator):
         centered data. None if at least half of the targets are equal; see Notes.
     n_features_in_ : int
         The number of features, n1 * n2.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         The names of the features, if X is a data frame.
-
-    Warns
-    -----
-    UncertifiedFitWarning
-        If the result is not certified: it may be wrong.
 
     See Also
     --------
     robustrank.recover : The function behind it.
-    robust_r2_scorer : A score for cross-validation if the targets have outliers.
+    robustrank.estimators.robust_r2_score : A score for cross-validation with outliers.
 
     Notes
     -----

@@ -19,13 +19,15 @@ _LARGEST = 3.0  # larger errors count as this many standard deviations
 def robust_r2_score(y_true: Any, y_pred: Any) -> float:
     """R² with squared errors that are bounded, so that outliers in ``y_true`` do not decide it.
 
-    The score is 1 − τ²(y_true − y_pred) / τ²(y_true − median(y_true)). Here τ² is the mean of the
-    squares, where errors beyond three standard deviations count as three; the standard deviation
-    is the median of the absolute errors divided by 0.6745. An outlier counts the same however large
-    it is, and the score is meaningful while fewer than half of ``y_true`` are outliers.
+    The score is ``1 − τ²(y_true − y_pred) / τ²(y_true − median(y_true))``. Here τ² is the mean of
+    the squares, where errors beyond three standard deviations count as three; the standard
+    deviation is the median of the absolute errors divided by 0.6745. An outlier counts the same
+    however large it is, and the score is meaningful while fewer than half of ``y_true`` are
+    outliers.
 
     As with R², the best score is 1, a constant prediction of the median gets 0, and worse
-    predictions get negative scores.
+    predictions get negative scores. ``robust_r2_scorer`` is the same as a scorer, for ``scoring=``
+    of ``GridSearchCV`` and ``cross_val_score``.
 
     Parameters
     ----------
@@ -42,7 +44,7 @@ def robust_r2_score(y_true: Any, y_pred: Any) -> float:
 
     See Also
     --------
-    robust_r2_scorer : The same as a scorer, for ``scoring=`` of ``GridSearchCV``.
+    robustrank.estimators.LowRankRegressor : Regression with outliers in the targets.
 
     Examples
     --------

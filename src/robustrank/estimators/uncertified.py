@@ -11,7 +11,19 @@ from robustrank.result import Recovery
 
 
 class UncertifiedFitWarning(ConvergenceWarning):
-    """The fitted model, or some of its output, is not certified."""
+    """The fitted model, or some of its output, is not certified.
+
+    An estimator issues it in ``fit`` if its result is not certified, and in ``transform`` if some
+    rows have too few trusted entries. The message says why and what to do. The result with its
+    status is the attribute ``result_`` of the estimator.
+
+    See Also
+    --------
+    robustrank.estimators.LowRankRegressor : Issues it in ``fit``.
+    robustrank.estimators.RobustImputer : Issues it in ``fit`` and ``transform``.
+    robustrank.estimators.RobustPCA : Issues it in ``fit`` and ``transform``.
+    robustrank.Status : The meaning of the status.
+    """
 
 
 def warn_unless_certified(estimator: object, result: Recovery | Completion) -> None:

@@ -3,6 +3,7 @@
 from robustrank.linalg.conjugate_gradients import conjugate_gradient_iterates
 from robustrank.linalg.least_squares import (
     damped_least_squares,
+    null_directions,
     plain_least_squares,
     solve_directly,
     solve_normal_equations,
@@ -45,6 +46,7 @@ __all__ = [
     "lower_median",
     "matvec",
     "median_of_selected",
+    "null_directions",
     "plain_least_squares",
     "point_of",
     "quantile_index",

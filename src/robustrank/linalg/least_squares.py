@@ -113,7 +113,7 @@ def _definite_normal_matrix(tangent: TangentMap, weights: Array, damping: Array)
     matrix = tangent.normal_matrix(weights)
     if matrix is None:
         return None
-    null = _null_directions(tangent.U, tangent.V)
+    null = null_directions(tangent.U, tangent.V)
     stiffness = xp.sum(weights, axis=-1)[..., None, None]
     matrix += xp.matrix_transpose(null) @ (stiffness * null)
     matrix += damping[..., None, None] * xp.eye(matrix.shape[-1], **like(weights))
@@ -152,7 +152,7 @@ def _solve_iteratively(
     return W
 
 
-def _null_directions(left: Array, right: Array) -> Array:
+def null_directions(left: Array, right: Array) -> Array:
     """(r², r (n1 + n2)) orthonormal: W = [left E; −right Eᵀ] as a vector, for every unit E."""
     xp = namespace(left)
     r = left.shape[-1]

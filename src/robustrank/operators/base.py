@@ -27,11 +27,35 @@ _GAIN_PROBES = 8
 class Operator(ABC):
     """m linear measurements of an n1 × n2 matrix: A(M)_i = <A_i, M>.
 
-    Solvers access the sensing data through this class only. Factors are U (n1 × r) and V (n2 × r);
-    no method may assume that U Vᵀ fits in memory.
+    Solvers access the sensing data through this class only. Factors are U, of shape (n1, r), and V,
+    of shape (n2, r); no method may assume that U Vᵀ fits in memory.
 
-    A family of measurements implements the four abstract members. Everything else has a default
-    that is built on the two products, and that a family overrides where it can be faster.
+    A family of measurements implements the four abstract members ``shape``, ``dtype``, ``measure``
+    and ``backproject``. Everything else has a default that is built on the two products, and that a
+    family overrides where it can be faster.
+
+    See Also
+    --------
+    robustrank.operators.as_operator : The operator of an array, a file or a LinearOperator.
+    robustrank.operators.check_operator : Test an operator.
+
+    Examples
+    --------
+    The diagonal of a square matrix:
+
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> class Diagonal(rr.operators.Operator):
+    ...     shape = 30, (30, 30)
+    ...     dtype = np.dtype(float)
+    ...     def measure(self, U, V):
+    ...         return np.sum(U * V, axis=1)
+    ...     def backproject(self, w, U, V):
+    ...         return w[:, None] * V, w[:, None] * U
+    >>> Diagonal()
+    Diagonal(30 measurements of a 30 × 30 matrix, float64)
+    >>> rr.operators.check_operator(Diagonal()).passed
+    True
     """
 
     @property
@@ -46,14 +70,37 @@ class Operator(ABC):
 
     @abstractmethod
     def measure(self, U: Array, V: Array) -> Array:
-        """A(U Vᵀ), of shape (m,)."""
+        """The measurements A(U Vᵀ) of a matrix.
+
+        Parameters
+        ----------
+        U, V
+            Factors of shape (n1, k) and (n2, k).
+
+        Returns
+        -------
+        array of shape (m,)
+            <A_i, U Vᵀ> for every i.
+        """
 
     @abstractmethod
     def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
-        """(G V, Gᵀ U) with G = A*(w) = Σ w_i A_i.
+        """The products (G V, Gᵀ U) with G = A*(w) = Σ w_i A_i.
 
-        The columns of U and V are independent of each other, and their numbers may differ. A
-        subset of the measurements is selected by setting the other weights w_i to zero.
+        A subset of the measurements is selected by setting the other weights w_i to zero.
+
+        Parameters
+        ----------
+        w
+            A weight for each measurement, of shape (m,).
+        U, V
+            Matrices of shape (n1, k) and (n2, l). Their columns are independent of each other, and
+            the numbers k and l may differ.
+
+        Returns
+        -------
+        tuple of two arrays
+            G V, of shape (n1, l), and Gᵀ U, of shape (n2, k).
         """
 
     @property
@@ -74,8 +121,14 @@ class Operator(ABC):
         """The measurements linearized at the factors (U, V). Default: by products, not stored.
 
         The default takes 2 (n1 + n2) products more for a certificate, which examines every row and
-        column of the matrix by itself. A family that stores the map may do so in single precision
-        unless it is to be ``precise``.
+        column of the matrix by itself.
+
+        Parameters
+        ----------
+        U, V
+            Factors of shape (n1, r) and (n2, r).
+        precise
+            If False, a family that stores the map may do so in single precision.
         """
         return ProbedTangent(UnstoredTangent(self, U, V))
 
@@ -90,8 +143,24 @@ class Operator(ABC):
     ) -> Triplets:
         """The leading singular triplets of A*(w), or of A*(w) + X Yᵀ with ``plus`` = (X, Y).
 
-        They may be ``approximate`` where that is faster: as exact as a few subspace iterations
-        from random vectors make them.
+        Parameters
+        ----------
+        w
+            A weight for each measurement, of shape (m,).
+        rank
+            The number of triplets.
+        rng
+            Random generator, for starting vectors.
+        plus
+            None, or factors (X, Y) of a matrix that is added.
+        approximate
+            Whether the triplets may be approximate where that is faster: as exact as a few subspace
+            iterations from random vectors make them.
+
+        Returns
+        -------
+        left, values, right
+            Arrays of shape (n1, rank), (rank,) and (n2, rank).
         """
         transpose = namespace(w).matrix_transpose
         n1, n2 = self.matrix_shape
@@ -108,9 +177,15 @@ class Operator(ABC):
         return svd(times, transpose_times, (n1, n2), rank, rng, example=w)
 
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
-        """‖A_i‖_F for every i, of shape (m,). Default: estimated by measuring random matrices.
+        """The norms ‖A_i‖_F, of shape (m,). Default: estimated by measuring random matrices.
 
-        Each probe is one pass; the relative error of a norm is about (2 · probes)^(−1/2).
+        Parameters
+        ----------
+        probes
+            The number of random matrices. Each is one pass; the relative error of a norm is about
+            ``(2 * probes) ** -0.5``.
+        rng
+            Random seed.
         """
         generator = np.random.default_rng(rng)
         n1, n2 = self.matrix_shape

@@ -42,6 +42,10 @@ class Bilinear(Operator):
         The vectors b_i as rows of an (m, n2) array of the same library. Both are used in their
         common dtype; integers and booleans are converted to float64.
 
+    See Also
+    --------
+    robustrank.recover : Takes it in place of the sensing matrices.
+
     Examples
     --------
     >>> import numpy as np

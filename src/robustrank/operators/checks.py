@@ -16,7 +16,37 @@ _NORM_TOLERANCE = 0.5
 
 @dataclass(frozen=True)
 class OperatorCheck:
-    """The violation of each property that an operator must have, relative to the sizes involved."""
+    """The violation of each property that an operator must have, relative to the sizes involved.
+
+    Attributes
+    ----------
+    dot
+        <A(U Vᵀ), w> against <U, A*(w) V> and against <V, A*(w)ᵀ U>.
+    linearity
+        A(U [a V1 + b V2]ᵀ) against a A(U V1ᵀ) + b A(U V2ᵀ).
+    svd
+        The leading triplets of A*(w) + U Vᵀ against products with them.
+    tangent
+        The tangent map against A(dU Vᵀ + U dVᵀ), its adjoint and its Gram product.
+    gain
+        The relative difference of ``gain`` from an estimate by random matrices; up to 0.5 is
+        accepted.
+    tolerance
+        The largest accepted violation of the other properties.
+
+    See Also
+    --------
+    robustrank.operators.check_operator : Returns this check.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> A = rr.operators.as_operator(np.random.default_rng(1).standard_normal((200, 12, 9)))
+    >>> check = rr.operators.check_operator(A)
+    >>> check.dot <= check.tolerance, check.passed
+    (True, True)
+    """
 
     dot: float  # <A(U Vᵀ), w> against <U, A*(w) V> and against <V, A*(w)ᵀ U>
     linearity: float  # A(U [aV1 + bV2]ᵀ) against a A(U V1ᵀ) + b A(U V2ᵀ)
@@ -37,9 +67,35 @@ class OperatorCheck:
 
 
 def check_operator(operator: Operator, rank: int = 2, seed: int = 0) -> OperatorCheck:
-    """Measure on random factors how well ``operator`` fulfills its contract.
+    """Test with random factors whether an operator is linear and its methods are consistent.
 
-    ``result.passed`` says whether it does; the fields say which property is violated.
+    Parameters
+    ----------
+    operator
+        The operator.
+    rank
+        The rank of the random factors.
+    seed
+        Random seed.
+
+    Returns
+    -------
+    OperatorCheck
+        ``passed`` says whether the operator has all properties; the other attributes say which one
+        is violated.
+
+    See Also
+    --------
+    robustrank.operators.Operator : The methods that are tested.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> rng = np.random.default_rng(1)
+    >>> A = rr.operators.Bilinear(rng.standard_normal((200, 12)), rng.standard_normal((200, 9)))
+    >>> rr.operators.check_operator(A).passed
+    True
     """
     with full_precision(operator.asarray([1.0])):
         return _check(operator, rank, np.random.default_rng(seed))

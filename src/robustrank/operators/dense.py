@@ -17,7 +17,24 @@ from robustrank.operators.tangent import StoredTangent
 class DenseOperator(ArrayBackedOperator):
     """Measurements whose A_i are the rows of an array: one matrix–vector product is one pass.
 
-    ``flat`` is (m, n1·n2); row i is A_i in row-major order. It is never copied.
+    Parameters
+    ----------
+    flat
+        An (m, n1·n2) array; row i is A_i in row-major order. It is never copied.
+    matrix_shape
+        (n1, n2).
+
+    See Also
+    --------
+    robustrank.operators.as_operator : Makes one of an array, and validates it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> flat = np.random.default_rng(1).standard_normal((200, 12 * 10))
+    >>> rr.operators.DenseOperator(flat, (12, 10))
+    DenseOperator(200 measurements of a 12 × 10 matrix, float64)
     """
 
     def __init__(self, flat: Array, matrix_shape: tuple[int, int]) -> None:

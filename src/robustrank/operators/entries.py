@@ -30,9 +30,23 @@ class Entries(Operator):
     Parameters
     ----------
     rows, columns
-        Integer arrays of NumPy, PyTorch or CuPy, in any order. A position may occur several times.
+        Integer arrays of NumPy, PyTorch or CuPy, of shape (m,), in any order. A position may occur
+        several times.
     shape
         (n1, n2).
+
+    See Also
+    --------
+    robustrank.complete : Completes a matrix; the better choice than ``recover`` for entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> A = rr.operators.Entries(np.array([0, 0, 2]), np.array([1, 3, 0]), (3, 4))
+    >>> U, V = np.array([[1.0], [2.0], [3.0]]), np.array([[1.0], [10.0], [100.0], [1000.0]])
+    >>> A.measure(U, V).tolist()
+    [10.0, 1000.0, 3.0]
     """
 
     def __init__(self, rows: Any, columns: Any, shape: tuple[int, int]) -> None:

@@ -39,6 +39,21 @@ class LinearMap(ArrayBackedOperator):
         ``rmatvec`` must be the product with the transpose.
     matrix_shape
         (n1, n2).
+
+    See Also
+    --------
+    robustrank.recover : Takes a ``LinearOperator`` directly, together with ``shape``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> from scipy.sparse.linalg import aslinearoperator
+    >>> matrix = np.random.default_rng(1).standard_normal((200, 12 * 9))
+    >>> A = rr.operators.LinearMap(aslinearoperator(matrix), (12, 9))
+    >>> U, V = np.ones((12, 1)), np.ones((9, 1))
+    >>> bool(np.allclose(A.measure(U, V), matrix.sum(axis=1)))
+    True
     """
 
     def __init__(self, linear: Any, matrix_shape: tuple[int, int]) -> None:

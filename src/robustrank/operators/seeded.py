@@ -82,6 +82,10 @@ def Seeded(
     Operator
         The ``A`` of ``recover``.
 
+    See Also
+    --------
+    robustrank.simulate.plant_seeded : A planted problem with such measurements.
+
     Examples
     --------
     >>> import numpy as np, robustrank as rr

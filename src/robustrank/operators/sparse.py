@@ -31,6 +31,22 @@ class SparseOperator(Operator):
         order. Entries that are stored several times are added. It is not modified.
     matrix_shape
         (n1, n2).
+
+    See Also
+    --------
+    robustrank.recover : Takes a sparse matrix directly, together with ``shape``.
+    robustrank.operators.Entries : If every A_i has one entry, which is 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> from scipy import sparse
+    >>> matrix = sparse.csr_array(np.random.default_rng(1).random((300, 12 * 9)) < 0.2, dtype=float)
+    >>> A = rr.operators.SparseOperator(matrix, (12, 9))
+    >>> U, V = np.ones((12, 1)), np.ones((9, 1))
+    >>> bool(np.allclose(A.measure(U, V), matrix.sum(axis=1)))
+    True
     """
 
     def __init__(self, matrix: Any, matrix_shape: tuple[int, int]) -> None:

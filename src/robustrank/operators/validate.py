@@ -45,19 +45,52 @@ def as_operator(
     memory_limit: int | None = None,
     engine: Engine | None = None,
 ) -> Operator:
-    """The operator for sensing data ``A``: an (m, n1, n2) array, or (m, n1·n2) with ``shape``.
+    """The operator of sensing data, validated.
 
-    An operator is returned unchanged. An array of float32 or float64 is checked for NaN and
-    infinity, which takes one pass, and is never copied. A memory map, the path of an ``.npy`` file
-    or a ``.zarr`` folder, a list of such paths, a dataset of h5py or an array of zarr is read in
-    blocks. Integers and booleans are converted to float64 and half-precision numbers to float32;
-    what is read in blocks is converted when it is read, and integers of one byte to float32.
+    Parameters
+    ----------
+    A
+        One of the following:
 
-    ``A`` may also be an (m, n1·n2) matrix of ``scipy.sparse``, or a ``LinearOperator`` of SciPy or
-    PyLops that acts on the matrix in row-major order. Its two products are tested.
+        - An operator, which is returned unchanged.
+        - An (m, n1, n2) array, or an (m, n1·n2) array together with ``shape``. Arrays of float32 or
+          float64 are checked for NaN and infinity, which takes one pass, and never copied. Integers
+          and booleans are converted to float64 and half-precision numbers to float32.
+        - A memory map, the path of an ``.npy`` file or a ``.zarr`` folder, a list of such paths, a
+          dataset of h5py or an array of zarr. It is read in blocks and converted when it is read;
+          integers of one byte are converted to float32.
+        - An (m, n1·n2) matrix of ``scipy.sparse``, or a ``LinearOperator`` of SciPy or PyLops that
+          acts on the matrix in row-major order; its two products are tested.
+    shape
+        (n1, n2), needed only if A is two-dimensional.
+    memory_limit
+        How many bytes the process may use if the data is read in blocks; default: half of the
+        available memory.
+    engine
+        Where such data is computed, by default here.
 
-    ``memory_limit`` is how many bytes the process may use if the data is read in blocks; default:
-    half of the available memory. ``engine`` is where such data is computed, by default here.
+    Returns
+    -------
+    Operator
+        The operator.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If A is invalid; the message says what was passed and what is expected.
+
+    See Also
+    --------
+    robustrank.recover : Calls it; it is needed only for ``Problem`` and for tests.
+    robustrank.operators.check_operator : Test an operator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> A = np.random.default_rng(1).standard_normal((200, 12, 10))
+    >>> rr.operators.as_operator(A)
+    DenseOperator(200 measurements of a 12 × 10 matrix, float64)
     """
     if isinstance(A, Operator):
         return _given_operator(A, shape, memory_limit, engine)

@@ -46,6 +46,21 @@ class Plan:
         measurements in double precision.
     notes
         In what respect the question is outside of the trials: empty if it is inside.
+
+    See Also
+    --------
+    robustrank.plan : Returns this plan.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> plan = rr.plan((30, 24), rank=2, outliers=0.1)
+    >>> plan.degrees_of_freedom, plan.information_limit
+    (104, 116)
+    >>> plan.success_probability(100)
+    0.0
+    >>> plan.success_probability(plan.measurements_95) > 0.94
+    True
     """
 
     shape: tuple[int, int]
@@ -68,14 +83,27 @@ class Plan:
     def success_probability(
         self, measurements: float, method: Literal["default", "median-TGD"] = "default"
     ) -> float | None:
-        """The probability that a method succeeds with so many measurements; None: not known."""
+        """The probability that a method succeeds with a number of measurements.
+
+        Parameters
+        ----------
+        measurements
+            The number of measurements.
+        method
+            ``"default"``, or ``"median-TGD"`` for the paper's method.
+
+        Returns
+        -------
+        float or None
+            The probability; None if the trials do not tell.
+        """
         if method not in self._answers:
             expected = " or ".join(map(repr, self._answers))
             raise ValueError(f"method={shown(method)} is not known; expected {expected}")
         return self._answers[method].success(measurements)
 
     def as_dict(self) -> dict[str, Any]:
-        """The public fields, as JSON has them."""
+        """The public fields as a dictionary that ``json.dumps`` accepts."""
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in vars(self).items()
@@ -169,7 +197,8 @@ def plan(
 
     See Also
     --------
-    recover : Recover a matrix; a result that is not certified says what would help.
+    robustrank.recover : Recover a matrix; a result that is not certified says what would help.
+    robustrank.complete : Complete a matrix, for ``family="entries"``.
 
     Examples
     --------

@@ -23,7 +23,7 @@ def render_report(
     row_labels: Sequence[Any] | None = None,
     column_labels: Sequence[Any] | None = None,
 ) -> str:
-    """The page as one HTML string that needs no network, no scripts and no other files.
+    """The report about a result as one HTML string that needs no network, scripts or other files.
 
     Parameters
     ----------
@@ -39,6 +39,11 @@ def render_report(
         Of a completion: one label for each row or column; by default those of its data frame, or
         numbers.
 
+    Returns
+    -------
+    str
+        The page.
+
     Raises
     ------
     ImportError
@@ -48,6 +53,18 @@ def render_report(
     ValueError
         If ``truth`` or one of ``compare_with`` belongs to a problem of another size, or the number
         of labels is not that of the rows or columns.
+
+    See Also
+    --------
+    robustrank.report.write_report : Write the page to a file.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> from robustrank.report import render_report
+    >>> planted = rr.simulate.plant(12, 10, rank=1, measurements=200, outliers=0.1, rng=1)
+    >>> result = rr.recover(planted.A, planted.y, rank=1)
+    >>> page = render_report(result, truth=planted)  # doctest: +SKIP
     """
     require_report_libraries()
     others = tuple(compare_with)
@@ -76,7 +93,19 @@ def _reject(options: dict[str, Any], owner: str, result: str) -> None:
 
 
 def require_report_libraries() -> None:
-    """Raise an ImportError that says what to install if a library for the page is missing."""
+    """Raise an ImportError that says what to install if a library for the report is missing.
+
+    Call it before a long computation whose result goes into a report.
+
+    See Also
+    --------
+    robustrank.report.write_report : Calls it.
+
+    Examples
+    --------
+    >>> from robustrank.report import require_report_libraries
+    >>> require_report_libraries()
+    """
     for library in ("matplotlib", "jinja2"):
         try:
             import_module(library)
@@ -96,7 +125,37 @@ def write_report(
     row_labels: Sequence[Any] | None = None,
     column_labels: Sequence[Any] | None = None,
 ) -> None:
-    """Write the page of ``render_report`` to a file, atomically."""
+    """Write a report about a result to one HTML file, which needs no network and no other files.
+
+    Parameters
+    ----------
+    path
+        The name of the file. An existing file is replaced, but not if there is an error.
+    result, truth, compare_with, title, row_labels, column_labels
+        As for ``render_report``.
+
+    Raises
+    ------
+    ImportError, TypeError, ValueError
+        As for ``render_report``.
+
+    See Also
+    --------
+    robustrank.report.render_report : The page as a string.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import robustrank as rr
+    >>> from robustrank.report import write_report
+    >>> planted = rr.simulate.plant(12, 10, rank=1, measurements=200, outliers=0.1, rng=1)
+    >>> result = rr.recover(planted.A, planted.y, rank=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(f"{folder}/report.html", result)
+    ...     print([path.name for path in Path(folder).iterdir()])
+    ['report.html']
+    """
     page = render_report(
         result,
         truth=truth,

@@ -4,12 +4,15 @@ from robustrank.result.accuracy import (
     Accuracy,
     NotCertifiedWarning,
     WithErrorBars,
+    broadcast_positions,
     checked_positions,
+    entries_at,
     interval_around,
 )
 from robustrank.result.archive import load, save
 from robustrank.result.certificate import Certificate
 from robustrank.result.explanation import (
+    counted,
     counted_measurements,
     exact_sentence,
     explain,
@@ -35,8 +38,11 @@ __all__ = [
     "Status",
     "StopReason",
     "WithErrorBars",
+    "broadcast_positions",
     "checked_positions",
+    "counted",
     "counted_measurements",
+    "entries_at",
     "exact_sentence",
     "explain",
     "fits_up_to_noise",

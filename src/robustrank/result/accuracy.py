@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.stats
 
-from robustrank.backend import is_array, to_numpy
+from robustrank.backend import Array, is_array, like, namespace, to_numpy
 from robustrank.result.status import Status
 
 Values = np.ndarray[Any, Any]
@@ -40,7 +40,33 @@ class Accuracy(Protocol):
 
 
 class NotCertifiedWarning(UserWarning):
-    """Error bars were asked for of a result that is not certified."""
+    """Error bars were computed for a result that is not certified.
+
+    ``standard_error``, ``interval``, ``standard_error_of`` and ``outlier_probability`` assume that
+    the right measurements were rejected. If the result is not certified this may be wrong, and the
+    errors may be much larger. Use them only if you know from elsewhere that the result is right.
+
+    See Also
+    --------
+    robustrank.Recovery : Its ``status`` says why it is not certified, ``advice`` what to do.
+    robustrank.Status : The meaning of the status.
+
+    Examples
+    --------
+    To raise an error instead:
+
+    >>> import warnings
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(16, 12, rank=1, measurements=37, outliers=0.1, rng=2)
+    >>> result = rr.recover(planted.A, planted.y, rank=1)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", rr.NotCertifiedWarning)
+    ...     try:
+    ...         result.standard_error(0, 0)
+    ...     except rr.NotCertifiedWarning:
+    ...         print("no error bars")
+    no error bars
+    """
 
 
 class WithErrorBars:
@@ -52,8 +78,16 @@ class WithErrorBars:
     def standard_error_of(self, function: Callable[[Values], Any]) -> Values:
         """The standard errors of a differentiable function of the matrix, by the delta method.
 
-        ``function`` takes the n1 × n2 matrix as a NumPy array and returns a number or an array. It
-        is called once for each of the r (n1 + n2) coordinates of the factors.
+        Parameters
+        ----------
+        function
+            Takes the n1 × n2 matrix as a NumPy array and returns a number or an array. It is called
+            once for the matrix and once for each of the r (n1 + n2) coordinates of the factors.
+
+        Returns
+        -------
+        numpy.ndarray
+            The standard errors, of the shape of what ``function`` returns.
 
         Examples
         --------
@@ -69,9 +103,9 @@ class WithErrorBars:
     def outlier_probability(self) -> Values:
         """The probability that each measurement is an outlier, given its residual.
 
-        The residuals are modeled as noise, with a normal distribution, and outliers with a
-        distribution of any width. If the fit is exact, the probabilities are zero and one. Those of
-        a completion are in the order of ``entries``.
+        It has the shape (m,). The residuals are modeled as noise, with a normal distribution, and
+        outliers with a distribution of any width. If the fit is exact, the probabilities are zero
+        and one. Those of a completion are in the order of ``entries``.
         """
         return self._accuracy().outlier_probabilities()
 
@@ -103,6 +137,25 @@ def checked_positions(given: Any, size: int, name: str) -> Values:
         wrong = numbers.min() if numbers.min() < 0 else numbers.max()
         raise IndexError(f"{name} contains {wrong}; expected numbers from 0 to {size - 1}")
     return numbers
+
+
+def broadcast_positions(rows: Values, columns: Values) -> tuple[Values, Values, tuple[int, ...]]:
+    """Row and column numbers as vectors of the same length, and the shape of both together."""
+    shape = np.broadcast_shapes(rows.shape, columns.shape)
+    own, other = (np.broadcast_to(one, shape).reshape(-1).copy() for one in (rows, columns))
+    return own, other, shape
+
+
+def entries_at(
+    left: Array, right: Array, positions: tuple[Values, Values, tuple[int, ...]]
+) -> Array:
+    """The entries of left · rightᵀ at positions of ``broadcast_positions``."""
+    xp, (rows, columns, shape) = namespace(left), positions
+    P, Q = (
+        xp.take(factor, xp.asarray(at, device=like(factor)["device"]), axis=0)
+        for factor, at in ((left, rows), (right, columns))
+    )
+    return xp.reshape(xp.sum(P * Q, axis=1), shape)
 
 
 def interval_around(

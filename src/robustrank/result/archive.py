@@ -65,8 +65,41 @@ def _header(recovery: Recovery) -> dict[str, Any]:
 def load(path: PathLike) -> Recovery:
     """Read a result that ``Recovery.save`` wrote.
 
-    Raises a ValueError for any other file, also for a damaged or malicious one; nothing in the
-    file is executed.
+    The arrays are NumPy arrays, whatever they were before. The result has no error bars until
+    ``with_data`` adds the measurements.
+
+    Parameters
+    ----------
+    path
+        The name of the file.
+
+    Returns
+    -------
+    Recovery
+        The result.
+
+    Raises
+    ------
+    ValueError
+        For any other file, also for a damaged or malicious one, or one of another version of the
+        format; nothing in the file is executed.
+    OSError
+        If the file cannot be read.
+
+    See Also
+    --------
+    robustrank.with_data : Add the measurements, for error bars.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(12, 10, rank=1, measurements=200, rng=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rr.recover(planted.A, planted.y, rank=1).save(f"{folder}/result.npz")
+    ...     result = rr.load(f"{folder}/result.npz")
+    >>> result.status.name
+    'RECOVERED'
     """
     arrays = read_npz(path, (*_ARRAYS, *_ALTERNATIVE, "history", "header"))
     try:

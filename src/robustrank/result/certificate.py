@@ -13,10 +13,11 @@ class Certificate:
     A matrix of rank r has ``degrees_of_freedom`` free parameters and can be chosen to fit that many
     measurements, whatever their values. A result that fits more than that, and more than half of
     all, is not a coincidence, provided that they determine every part of it. Only outliers that
-    agree on one other matrix of the same rank could produce such a result. The package
-    ``robustrank.certificate`` computes these numbers, and docs/algorithm.md derives them.
+    agree on one other matrix of the same rank could produce such a result. The guide
+    states what follows from these numbers and why.
 
-    A typical measurement has the size median |y|; its standard deviation is median |y| / 0.6745.
+    A typical measurement has the size ``median(|y|)``; its standard deviation is
+    ``median(|y|) / 0.6745``.
 
     Attributes
     ----------
@@ -36,7 +37,7 @@ class Certificate:
     tolerance
         The largest residual of an exact fit, relative to a typical measurement.
     misfit
-        The median |residual| relative to a typical measurement.
+        The median absolute residual, relative to a typical measurement.
     noise
         The standard deviation of the noise, relative to that of a typical measurement.
     sigma
@@ -65,6 +66,20 @@ class Certificate:
         The part of the matrix that no measurement depends on, in words; empty if there is none.
     objections
         Why the result is not certified although the numbers would allow it, in words.
+
+    See Also
+    --------
+    robustrank.Recovery : The result, of which this is the attribute ``certificate``.
+    robustrank.Status : What follows from these numbers.
+    robustrank.CompletionCertificate : The numbers for a completion.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
+    >>> certificate = rr.recover(planted.A, planted.y, rank=2).certificate
+    >>> certificate.exact_fits, certificate.required, certificate.is_exact
+    (380, 201, True)
     """
 
     exact_fits: int

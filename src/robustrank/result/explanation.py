@@ -48,6 +48,11 @@ def exact_sentence(certificate: Certificate) -> str:
     )
 
 
+def counted(count: int, noun: str) -> str:
+    """A number with a noun: 1 row, 2 rows."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def counted_measurements(certificate: Certificate) -> str:
     """The number of measurements that count: repetitions count as one."""
     repeated = certificate.independent < certificate.measurements

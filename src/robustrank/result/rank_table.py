@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 # With a clear gap, the last component reduces the error of predictions by at least this factor.
 _CLEAR = 3.0
@@ -17,18 +20,78 @@ _NO_STRUCTURE = 0.7
 class RankRow:
     """A rank with the expected error of its prediction of a measurement that was not used.
 
-    The error is relative to the typical size of a measurement. It is estimated from the residuals
-    and the degrees of freedom (generalized cross-validation), so no measurement has to be left out.
+    The error is estimated from the residuals and the degrees of freedom (generalized
+    cross-validation); for sampled entries with noise, from entries that were left out.
+
+    Attributes
+    ----------
+    rank
+        The rank.
+    error
+        The expected error, relative to the typical size of a measurement.
+    singular_value
+        The smallest singular value of the matrix of this rank, relative to the largest.
+
+    See Also
+    --------
+    robustrank.RankTable : The ranks that were compared.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> rr.RankRow(rank=2, error=0.1, singular_value=0.5).rank
+    2
     """
 
     rank: int
     error: float
     singular_value: float  # the smallest of a matrix of this rank, relative to the largest
 
+    @classmethod
+    def of(cls, singular_values: np.ndarray[Any, Any], error: float) -> RankRow:
+        """The row of a matrix with these singular values.
+
+        Parameters
+        ----------
+        singular_values
+            All of them, largest first, of shape (rank,).
+        error
+            The expected error of a prediction, relative to the typical size of a measurement.
+        """
+        largest, smallest = float(singular_values[0]), float(singular_values[-1])
+        return cls(len(singular_values), error, smallest / largest if largest > 0 else 0.0)
+
 
 @dataclass(frozen=True)
 class RankTable:
-    """The ranks that were compared, in increasing order, and the one that was chosen."""
+    """The ranks that were compared, in increasing order, and the one that was chosen.
+
+    ``print(table)`` shows it.
+
+    Attributes
+    ----------
+    rows
+        A ``RankRow`` for each rank.
+    chosen
+        The rank of the result.
+    largest
+        The rank of a matrix of this shape without any structure.
+
+    See Also
+    --------
+    robustrank.recover : Called without a rank, it returns a result with this table.
+    robustrank.complete : The same for a completion.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
+    >>> table = rr.recover(planted.A, planted.y).rank_table
+    >>> table.chosen, table.is_clear
+    (2, True)
+    >>> [row.rank for row in table.candidates]
+    [2]
+    """
 
     rows: tuple[RankRow, ...]
     chosen: int
@@ -51,7 +114,7 @@ class RankTable:
 
     @property
     def candidates(self) -> tuple[RankRow, ...]:
-        """The ranks that predict about as well as the chosen one."""
+        """The rows of the ranks that predict about as well as the best of them."""
         best = min(row.error for row in self.rows)
         return tuple(row for row in self.rows if row.error <= _SIMILAR * best)
 

@@ -13,11 +13,13 @@ from robustrank.files import PathLike
 from robustrank.result.accuracy import (
     Accuracy,
     WithErrorBars,
+    broadcast_positions,
     checked_positions,
+    entries_at,
     interval_around,
 )
 from robustrank.result.certificate import Certificate
-from robustrank.result.explanation import explain
+from robustrank.result.explanation import counted, explain
 from robustrank.result.history import History
 from robustrank.result.rank_table import RankTable
 from robustrank.result.status import Status
@@ -37,7 +39,8 @@ class Attempt:
 
     def __str__(self) -> str:
         return (
-            f"{self.solver}, rank {self.rank}: {self.status.value} ({self.iterations} iterations)"
+            f"{self.solver}, rank {self.rank}: {self.status.value} "
+            f"({counted(self.iterations, 'iteration')})"
         )
 
 
@@ -69,7 +72,7 @@ class Recovery(WithErrorBars):
     Attributes
     ----------
     left, right
-        The factors U (n1 × r) and V (n2 × r); the matrix is U Vᵀ.
+        The factors U, of shape (n1, r), and V, of shape (n2, r); the matrix is U Vᵀ.
     outliers
         The rejected measurements, boolean of shape (m,).
     status, certificate
@@ -77,10 +80,11 @@ class Recovery(WithErrorBars):
     residual
         y − A(U Vᵀ), of shape (m,).
     cutoff
-        Measurements with a larger |residual| are rejected, unless they are fitted exactly. None if
-        the solver rejects no measurements.
+        Measurements with a larger absolute residual are rejected, unless they are fitted exactly.
+        None if the solver rejects no measurements.
     history
-        The progress of the solver that found the result.
+        The progress of the solver that found the result; ``history.column("misfit")`` is one of its
+        columns.
     solver, iterations
         Its name and the number of its iterations.
     passes, seconds
@@ -88,17 +92,35 @@ class Recovery(WithErrorBars):
     attempts
         The outcome of every candidate that was tried.
     alternative
-        With status AMBIGUOUS, the second matrix.
+        With status AMBIGUOUS, the second matrix; otherwise None.
     data
         How the sensing data was read if it was not in memory, and where the tangent map was stored.
     rank_table
-        If no rank was given, the ranks that were compared.
+        If no rank was given, the ranks that were compared; otherwise None.
     remedy
         If the result is not certified, by how much more measurements, fewer outliers or a lower
         rank would help, as far as trials with such problems tell; see ``plan``.
     error_bars
         What ``standard_error`` and ``interval`` need. It refers to the measurements, is not saved
         and not pickled; see ``with_data``.
+
+    See Also
+    --------
+    robustrank.recover : Returns this result.
+    robustrank.Status : The meaning of the status.
+    robustrank.load : Read a saved result.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
+    >>> result = rr.recover(planted.A, planted.y, rank=2)
+    >>> result.certified, result.rank, result.shape
+    (True, 2, (20, 15))
+    >>> int(result.outliers.sum())
+    20
+    >>> bool(abs(result.matrix - planted.matrix).max() < 1e-9)
+    True
     """
 
     left: Array
@@ -146,7 +168,13 @@ class Recovery(WithErrorBars):
         return f"{self.status.advice} {self.remedy}".rstrip()
 
     def singular_values(self) -> np.ndarray[Any, Any]:
-        """The singular values of the recovered matrix, largest first, from the thin factors."""
+        """The singular values of the recovered matrix, largest first, computed from the factors.
+
+        Returns
+        -------
+        numpy.ndarray of shape (r,)
+            The singular values; NaN if the factors are too large to be multiplied.
+        """
         return singular_values(self.left, self.right)
 
     def predict(self, A: Any, columns: Any = None) -> Array:
@@ -155,10 +183,16 @@ class Recovery(WithErrorBars):
         Parameters
         ----------
         A
-            New sensing matrices: a (k, n1, n2) or (k, n1·n2) array, or an operator. With
-            ``columns``, the row numbers of entries.
+            New sensing matrices: a (k, n1, n2) or (k, n1·n2) array, or an ``Operator``, which
+            ``operators.as_operator`` makes of sparse matrices, files and so on. With ``columns``,
+            the row numbers of entries, counted from zero.
         columns
             The column numbers of entries. Row and column numbers are broadcast.
+
+        Returns
+        -------
+        array
+            The predictions, of shape (k,) or of the broadcast shape of the row and column numbers.
 
         Examples
         --------
@@ -176,39 +210,79 @@ class Recovery(WithErrorBars):
                 return A.measure(self.left, self.right)
             sensing = xp.asarray(A, **like(self.left))
             return xp.reshape(sensing, (sensing.shape[0], -1)) @ xp.reshape(self.matrix, (-1,))
-        rows, others, shape = self._entries(A, columns)
-        left, right = (
-            xp.take(factor, xp.asarray(at, device=like(factor)["device"]), axis=0)
-            for factor, at in ((self.left, rows), (self.right, others))
-        )
-        return xp.reshape(xp.sum(left * right, axis=1), shape)
+        return entries_at(self.left, self.right, self._positions(A, columns))
 
     def standard_error(self, A: Any, columns: Any = None) -> np.ndarray[Any, Any]:
-        """The standard errors of the predictions by ``predict``, with the same arguments.
+        """The standard errors of the predictions by ``predict``.
 
         They follow from the noise of the inliers and the tangent space of the matrix, and are zero
         if the fit is exact. For the standard error of an observation, add the noise:
         ``numpy.hypot(error, result.error_bars.deviation)``.
+
+        Parameters
+        ----------
+        A, columns
+            As for ``predict``.
+
+        Returns
+        -------
+        numpy.ndarray
+            The standard errors, of the shape of the predictions.
+
+        Raises
+        ------
+        ValueError
+            If the result was loaded or unpickled and does not have its measurements; use
+            ``robustrank.with_data``.
+
+        Warns
+        -----
+        NotCertifiedWarning
+            If the result is not certified.
+
+        Examples
+        --------
+        >>> import robustrank as rr
+        >>> planted = rr.simulate.plant(12, 10, 1, 200, noise=0.1, rng=1)
+        >>> result = rr.recover(planted.A, planted.y, 1)
+        >>> result.standard_error([0, 3], [2, 5]).shape
+        (2,)
         """
         accuracy = self._accuracy()
         if columns is None:
             return accuracy.of_measurements(A, self.shape)
-        rows, others, shape = self._entries(A, columns)
+        rows, others, shape = self._positions(A, columns)
         return accuracy.of_entries(rows, others).reshape(shape)
 
     def interval(
         self, A: Any, columns: Any = None, *, level: float = 0.95, noise: bool = False
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Lower and upper bounds of the true values of what ``predict`` predicts.
+        """Confidence intervals of what ``predict`` predicts.
 
         Parameters
         ----------
         A, columns
             As for ``predict``.
         level
-            The probability with which an interval contains the true value.
+            The probability with which an interval contains the true value, between 0 and 1.
         noise
             Whether the intervals are to contain a new observation, with its noise, instead.
+
+        Returns
+        -------
+        low, high : numpy.ndarray
+            The lower and upper bounds, each of the shape of the predictions.
+
+        Raises
+        ------
+        ValueError
+            If the result was loaded or unpickled and does not have its measurements; use
+            ``robustrank.with_data``.
+
+        Warns
+        -----
+        NotCertifiedWarning
+            If the result is not certified.
 
         Examples
         --------
@@ -223,19 +297,13 @@ class Recovery(WithErrorBars):
         center = self.predict(A, columns)
         return interval_around(center, error, level, self._accuracy(), noise=noise)
 
-    def _entries(
+    def _positions(
         self, rows: Any, columns: Any
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], tuple[int, ...]]:
         """Row and column numbers of entries as vectors, and the shape of both."""
-        at = [
-            checked_positions(given, size, name)
-            for given, size, name in zip(
-                (rows, columns), self.shape, ("rows", "columns"), strict=True
-            )
-        ]
-        shape = np.broadcast_shapes(at[0].shape, at[1].shape)
-        own, other = (np.broadcast_to(one, shape).reshape(-1).copy() for one in at)
-        return own, other, shape
+        n1, n2 = self.shape
+        own, other = checked_positions(rows, n1, "rows"), checked_positions(columns, n2, "columns")
+        return broadcast_positions(own, other)
 
     def _plain_matrix(self) -> Array:
         return self.matrix
@@ -244,7 +312,16 @@ class Recovery(WithErrorBars):
         return vars(self) | {"error_bars": None}
 
     def save(self, path: PathLike) -> None:
-        """Write the result to an ``.npz`` file; ``robustrank.load`` reads it back."""
+        """Write the result to an ``.npz`` file; ``robustrank.load`` reads it back.
+
+        An existing file is replaced. The file also contains the matrix, as the array ``matrix``, so
+        that ``numpy.load`` is enough to read it. The measurements are not saved.
+
+        Parameters
+        ----------
+        path
+            The name of the file. It is used as given: no extension is added.
+        """
         from robustrank.result.archive import save
 
         save(self, path)
@@ -266,8 +343,8 @@ class Recovery(WithErrorBars):
             ("singular values", shown + more),
             (
                 "work",
-                f"{self.iterations:,} iterations, {self.passes:,.6g} passes over the sensing data, "
-                f"{self.seconds:.2f} s",
+                f"{counted(self.iterations, 'iteration')}, {self.passes:,.6g} passes over the sensing "
+                f"data, {self.seconds:.2f} s",
             ),
             *([("data", self.data)] if self.data else []),
             *([("tried", tried)] if len(self.attempts) > 1 else []),

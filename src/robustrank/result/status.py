@@ -27,10 +27,47 @@ class StopReason(Enum):
 
 
 class Status(Enum):
-    """The status of a result.
+    """The status of a result: whether it is certified and, if not, why.
 
     ``str(status)`` is a sentence, ``status.advice`` says what to do next, and ``status.certified``
     whether the result is certified.
+
+    Attributes
+    ----------
+    RECOVERED
+        Certified. Most measurements are fitted exactly, more than a wrong matrix could fit by
+        chance.
+    SETTLED
+        Certified. The residuals of the inliers are consistent with noise.
+    AMBIGUOUS
+        Two different matrices each explain many measurements; the second is ``alternative``.
+    NOT_IDENTIFIED
+        The measurements are explained, but none depends on some part of the matrix.
+    UNEXPLAINED
+        The iteration converged, but the evidence is not sufficient to certify the matrix.
+    UNDERDETERMINED
+        There are too few measurements for this rank.
+    ITERATION_LIMIT, TIME_LIMIT
+        A limit was reached before convergence.
+    STOPPED, INTERRUPTED
+        The callback or Ctrl-C stopped the run.
+    DIVERGED
+        The factors grew without bound.
+
+    See Also
+    --------
+    robustrank.Recovery : Has the attribute ``status``.
+    robustrank.Completion : Has the attribute ``status``; not all values occur there.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> rr.Status.SETTLED.certified
+    True
+    >>> print(rr.Status.UNDERDETERMINED)
+    underdetermined: there are too few measurements to determine a matrix of this rank.
+    >>> rr.Status.STOPPED.advice
+    'The factors are those of the last iteration.'
     """
 
     RECOVERED = "recovered"

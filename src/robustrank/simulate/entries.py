@@ -22,11 +22,24 @@ class PlantedEntries:
     Attributes
     ----------
     rows, columns, values
-        The position and the value of each observed entry.
+        The position and the value of each observed entry, three vectors.
     outliers
-        Which of them are corrupted, boolean.
+        Which of them are corrupted, boolean, of the same length.
     left, right
-        The factors of the matrix, ``left @ right.T``.
+        The factors of the matrix, of shape (n1, r) and (n2, r); it is ``left @ right.T``.
+
+    See Also
+    --------
+    robustrank.simulate.plant_entries : Makes such a problem.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant_entries(40, 30, 2, 700, outliers=0.1, rng=1)
+    >>> planted.shape, len(planted.values), int(planted.outliers.sum())
+    ((40, 30), 700, 70)
+    >>> planted.incomplete.shape
+    (40, 30)
     """
 
     rows: Array
@@ -130,6 +143,23 @@ def plant_entries(
         proportional to 1/k for the k-th row in a random order, as far as there are that many.
     rng
         Random seed or generator.
+
+    Returns
+    -------
+    PlantedEntries
+        The entries, as triples or as a matrix, and the true matrix and outliers to compare with.
+
+    See Also
+    --------
+    robustrank.complete : Completes the matrix.
+    robustrank.simulate.plant : Dense measurements, for ``recover``.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant_entries(40, 30, 2, 700, outliers=0.1, rng=1)
+    >>> rr.complete(planted.triples, shape=planted.shape).status.name
+    'RECOVERED'
     """
     check_count(n1=n1, n2=n2, rank=rank, entries=entries)
     check_not_negative(noise=noise, scales=scales)

@@ -111,7 +111,36 @@ OUTLIER_MODELS: Mapping[str, OutlierModel] = {
 
 
 def find_outlier_model(name: str) -> tuple[OutlierModel, float]:
-    """The model with a name such as ``"huge"`` or ``"offset:0.1"``, and its strength."""
+    """The outlier model with a name such as ``"huge"`` or ``"offset:0.1"``, and its strength.
+
+    Parameters
+    ----------
+    name
+        A key of ``OUTLIER_MODELS``. The strength of an offset or a gain may follow a colon.
+
+    Returns
+    -------
+    model : OutlierModel
+        The model; its ``description`` says what it does.
+    strength : float
+        The strength; zero if the model has none.
+
+    Raises
+    ------
+    ValueError
+        If there is no such model, or the number after the colon is not valid.
+
+    See Also
+    --------
+    robustrank.simulate.plant : Uses the model.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> model, strength = rr.simulate.find_outlier_model("gain:3")
+    >>> model.description, strength
+    ('the clean measurement times 2 (gain:g multiplies by g)', 3.0)
+    """
     kind, colon, number = name.partition(":")
     if kind not in OUTLIER_MODELS:
         known = ", ".join(OUTLIER_MODELS)

@@ -30,7 +30,35 @@ _BLOCK_BYTES = 32 * 2**20
 
 @dataclass(frozen=True, eq=False)
 class Planted:
-    """A problem and its solution. Solvers get ``A`` and ``y``; the rest is for evaluating them."""
+    """A problem and its solution. Solvers get ``A`` and ``y``; the rest is for evaluating them.
+
+    Attributes
+    ----------
+    A
+        The sensing matrices: an (m, n1, n2) array, or the operator ``Seeded``.
+    y
+        The measurements, of shape (m,).
+    left, right
+        The factors X, of shape (n1, r), and Y, of shape (n2, r); the matrix is X Yᵀ.
+    outliers
+        The corrupted measurements, boolean of shape (m,).
+    seed
+        The random seed from which the problem was drawn.
+
+    See Also
+    --------
+    robustrank.simulate.plant : Makes such a problem.
+    robustrank.metrics.evaluate : Compares a result with it.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
+    >>> planted.A.shape, planted.y.shape, planted.matrix.shape
+    ((400, 20, 15), (400,), (20, 15))
+    >>> int(planted.outliers.sum())
+    20
+    """
 
     A: Array  # (m, n1, n2), or the operator ``Seeded``
     y: Array  # (m,)
@@ -103,6 +131,21 @@ def plant(
     -------
     Planted
         ``A`` and ``y`` for a solver, and the true matrix and outliers to compare with.
+
+    See Also
+    --------
+    robustrank.simulate.plant_seeded : The same without storing the sensing matrices.
+    robustrank.simulate.plant_entries : Entries of a matrix, for ``complete``.
+    robustrank.simulate.find_outlier_model : The model with a name.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, 2, 400, outliers=0.1, outlier_model="gain:3", rng=1)
+    >>> planted.rank, int(planted.outliers.sum())
+    (2, 40)
+    >>> rr.recover(planted.A, planted.y, rank=2).status.name
+    'RECOVERED'
     """
     if library != "numpy" and out is not None:
         raise ValueError(f"out is supported for NumPy only, not for library={library!r}; omit it")
@@ -175,6 +218,11 @@ def plant_seeded(
     -------
     Planted
         ``A`` and ``y`` for a solver, and the true matrix and outliers to compare with.
+
+    See Also
+    --------
+    robustrank.simulate.plant : The same with stored sensing matrices.
+    robustrank.operators.Seeded : The operator.
 
     Examples
     --------

@@ -37,7 +37,28 @@ def stream(seed: int, purpose: Purpose) -> np.random.Generator:
 
 
 def sensing_seed(seed: int) -> int:
-    """The seed of sensing data that is drawn by a generator of its own."""
+    """The seed with which the sensing data of a planted problem is drawn.
+
+    The sensing data of ``plant_seeded`` and of libraries other than NumPy is drawn by a generator
+    of its own, with this seed.
+
+    Parameters
+    ----------
+    seed
+        The ``seed`` of a ``Planted`` problem.
+
+    See Also
+    --------
+    robustrank.simulate.plant_seeded : Problems whose sensing data follows from a seed.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant_seeded(12, 9, 2, 600, rng=1)
+    >>> A = rr.operators.Seeded(600, (12, 9), seed=rr.simulate.sensing_seed(planted.seed))
+    >>> bool(abs(A.measure(planted.left, planted.right) - planted.y).max() < 1e-9)
+    True
+    """
     return int(stream(seed, Purpose.SENSING).integers(2**63))
 
 

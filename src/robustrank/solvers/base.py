@@ -129,7 +129,7 @@ class Solver(ABC, Generic[StateT]):
         raise ValueError(f"the solver {self.name} cannot continue from a result")
 
     def cutoff(self, state: State) -> float | None:
-        """The |residual| beyond which every weight is zero; None if there is none."""
+        """The absolute residual beyond which every weight is zero; None if there is none."""
         return self.weight_function.cutoff(float(state.median))
 
     def is_exhausted(self, state: StateT) -> bool:

@@ -112,18 +112,37 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     Parameters
     ----------
     alpha_y
-        Truncation of the spectral initialization: measurements beyond this many medians of |y| are
-        not used for it.
+        Truncation of the spectral initialization: measurements beyond this many medians of ``|y|``
+        are not used for it.
     weighting, damping, rank_schedule, settling
         The weights and the damping during the search, extra columns at the start, and the final
         fit in the presence of noise.
     initial
-        Factors to start from instead of the spectral initialization.
+        Factors of shape (n1, r) and (n2, r) to start from instead of the spectral initialization.
+        They are in the units of ``Problem.normalized``; for factors in the units of the data, use
+        ``start`` of ``recover``.
     max_iterations, tolerance
         Stop after this many steps, or when the relative change of the factors per step is smaller
         than the tolerance. Convergence is quadratic: the error is then about its square.
     name
         The name shown to users.
+
+    See Also
+    --------
+    robustrank.recover : Its parameter ``solver`` takes this solver.
+    robustrank.Weighting : The weights.
+    robustrank.Damping : The damping.
+    robustrank.RankSchedule : The extra columns.
+    robustrank.Settling : The final fit.
+    robustrank.Portfolio : The default, which tries several variants of it.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
+    >>> solver = rr.GaussNewton(max_iterations=40)
+    >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
+    'RECOVERED'
     """
 
     batchable: ClassVar[bool] = True

@@ -100,9 +100,10 @@ class MedianTGD(Solver[GradientState]):
     Parameters
     ----------
     alpha_y
-        Truncation of the initialization: measurements beyond this many medians are not used.
+        Truncation of the initialization: measurements beyond this many medians of ``|y|`` are not
+        used.
     alpha_h
-        Truncation in every iteration, in medians of |residual|.
+        Truncation in every iteration, in medians of the absolute residuals.
     step_size
         The paper's μ.
     balance
@@ -115,9 +116,25 @@ class MedianTGD(Solver[GradientState]):
     check_every
         Iterations between two progress checks.
     initial
-        Factors to start from instead of the spectral initialization.
+        Factors of shape (n1, r) and (n2, r) to start from instead of the spectral initialization.
+        They are in the units of ``Problem.normalized``; for factors in the units of the data, use
+        ``start`` of ``recover``.
     name
         The name shown to users.
+
+    See Also
+    --------
+    robustrank.recover : Its parameter ``solver`` takes this solver, or ``"median-tgd"``.
+    robustrank.VanillaGD : Gradient descent without truncation.
+    robustrank.theory.balance_weight : The default of ``balance``.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=1, measurements=500, outliers=0.05, rng=1)
+    >>> solver = rr.MedianTGD(alpha_h=5.0, step_size=0.3)
+    >>> rr.recover(planted.A, planted.y, rank=1, solver=solver).status.name
+    'RECOVERED'
     """
 
     graph_capturable: ClassVar[bool] = True
@@ -141,7 +158,18 @@ class MedianTGD(Solver[GradientState]):
 
     @classmethod
     def theory(cls, rank: int, average_condition: float, max_iterations: int = 10_000) -> MedianTGD:
-        """The solver with the constants of Theorems 1 and 2, for κ̄ ≤ ``average_condition``."""
+        """The solver with the constants of Theorems 1 and 2.
+
+        Parameters
+        ----------
+        rank
+            The rank of the matrix.
+        average_condition
+            An upper bound on the average condition number κ̄; see
+            ``theory.average_condition_number``.
+        max_iterations
+            The number of iterations; the tolerance is zero, so that all of them are taken.
+        """
         return cls(
             alpha_y=theory.start_truncation(rank, average_condition),
             alpha_h=theory.ALPHA_H,
@@ -179,7 +207,33 @@ class MedianTGD(Solver[GradientState]):
 class VanillaGD(Solver[GradientState]):
     """Gradient descent on all measurements, with which the paper compares its method.
 
-    λ = 1/4 is the limit of the paper's λ without truncation.
+    It rejects no measurements and does not tolerate outliers.
+
+    Parameters
+    ----------
+    step_size
+        The paper's μ.
+    balance
+        The paper's λ, the weight of the balancing term; 1/4 is its limit without truncation.
+    max_iterations, tolerance
+        Stop after this many iterations, or when the relative change of the factors per step is
+        smaller than the tolerance.
+    check_every
+        Iterations between two progress checks.
+    name
+        The name shown to users.
+
+    See Also
+    --------
+    robustrank.recover : Its parameter ``solver`` takes this solver, or ``"vanilla-gd"``.
+    robustrank.MedianTGD : Gradient descent with truncation.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=1, measurements=500, rng=1)
+    >>> rr.recover(planted.A, planted.y, rank=1, solver=rr.VanillaGD()).status.name
+    'RECOVERED'
     """
 
     graph_capturable: ClassVar[bool] = True

@@ -17,7 +17,33 @@ from robustrank.solvers.base import Solver, State
 
 @dataclass(frozen=True)
 class Progress:
-    """The state of a run as a callback sees it, in the user's units."""
+    """The state of a run that is passed to a callback, in the user's units.
+
+    Attributes
+    ----------
+    solver
+        The name of the solver that is running.
+    check
+        The numbers of this progress check: ``iteration``, ``misfit``, ``change`` (of the factors in
+        the last iteration, relative to their size), ``inliers``, ``seconds`` and ``passes``.
+    fraction
+        The estimated progress of this solver, between 0 and 1.
+
+    See Also
+    --------
+    robustrank.recover : Has the parameter ``callback``.
+    robustrank.CompletionProgress : The same for ``complete``.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> def stop(progress):
+    ...     return progress.iteration >= 2
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
+    >>> result = rr.recover(planted.A, planted.y, rank=2, callback=stop)
+    >>> result.status.name, result.iterations
+    ('STOPPED', 2)
+    """
 
     solver: str
     check: Check
@@ -32,17 +58,17 @@ class Progress:
 
     @property
     def misfit(self) -> float:
-        """The median |residual| relative to the median |y|."""
+        """The median absolute residual, relative to the median of ``|y|``."""
         return self.check.misfit
 
     @property
     def left(self) -> Array:
-        """The current left factor U, n1 × r."""
+        """The current left factor U, of shape (n1, r)."""
         return self._state.U * math.sqrt(self._units.matrix)
 
     @property
     def right(self) -> Array:
-        """The current right factor V, n2 × r."""
+        """The current right factor V, of shape (n2, r)."""
         return self._state.V * math.sqrt(self._units.matrix)
 
 

@@ -27,6 +27,21 @@ class Portfolio:
     rank_estimator
         Looks for a lower rank than the given one after the first solver; if it finds one, all
         solvers are tried with that rank. None: never.
+
+    See Also
+    --------
+    robustrank.recover : Its parameter ``solver`` takes a portfolio; ``"auto"`` is the default one.
+    robustrank.RankEstimator : Looks for a lower rank.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> [solver.name for solver in rr.Portfolio().solvers][:2]
+    ['Gauss–Newton', 'message passing']
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
+    >>> solver = rr.Portfolio((rr.GaussNewton(), rr.MedianTGD()), rank_estimator=None)
+    >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
+    'RECOVERED'
     """
 
     solvers: tuple[Solver[Any], ...] = (SOFT, MESSAGES, FAULTS, STRICT, PATIENT)

@@ -15,11 +15,30 @@ _NEAR = 0.25  # with a larger error the rank of an estimate is not reliable
 
 @dataclass(frozen=True)
 class RankEstimator:
-    """Counts the singular values that message passing finds above the noise.
+    """Finds the rank by counting the singular values that message passing finds above the noise.
 
     In message passing the solution appears in white noise of known variance, and singular values
     below the noise are set to zero. Least squares has no such criterion: surplus columns fit the
     noise or, with too few measurements for them, become arbitrary.
+
+    Parameters
+    ----------
+    messages
+        The run of message passing. The smallest singular values appear last, so by default it
+        continues until all are found or the estimate no longer improves.
+
+    See Also
+    --------
+    robustrank.Portfolio : Uses it if the given rank is an upper bound.
+    robustrank.MessagePassing : The solver that it runs.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
+    >>> solver = rr.Portfolio(rank_estimator=rr.RankEstimator())
+    >>> rr.recover(planted.A, planted.y, rank=4, solver=solver).rank
+    2
     """
 
     # The smallest singular values appear last, so it continues until all are found or it stalls.

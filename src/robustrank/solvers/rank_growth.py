@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
 
 from robustrank.backend import Array, as_generator, namespace, to_numpy
+from robustrank.certificate import edge_of_noise
 from robustrank.linalg import Factors, Triplets, lower_median, scale_columns, weighted
 from robustrank.problem import Problem
 from robustrank.result import RankRow, RankTable, StopReason
@@ -139,11 +140,8 @@ class RankGrowth:
         left, values, right = operator.leading_svd(
             kept / (total * gain**2), most, as_generator(0), approximate=True
         )
-        # Noise, back-projected, is a matrix of nearly independent entries: its singular values
-        # extend up to this edge.
-        spread = sum(math.sqrt(n) for n in operator.matrix_shape)
         deviation = math.sqrt(float(xp.sum(kept**2)) / squares)
-        edge = deviation * spread * math.sqrt(squares) / (total * gain)
+        edge = edge_of_noise(self._normalized, deviation, total**2 / squares)
         count = max(int(np.count_nonzero(to_numpy(values) > _ABOVE_NOISE * edge)), 1)
         return left[:, :count], values[:count], right[:, :count]
 
@@ -188,7 +186,7 @@ class RankGrowth:
         """The row of a fit, with its error for the measurements that are marked as typical."""
         values = to_numpy(state.point.values)
         error = prediction_error(self._normalized, state.residual, typical, freedom)
-        return RankRow(len(values), error, _relative(values))
+        return RankRow.of(values, error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +217,7 @@ class GrownRank:
         values, rows, rank = to_numpy(self.best.state.point.values), dict(self.rows), self.rank
         if rank < len(values):
             rows.pop(len(values), None)
-        rows[rank] = replace(self.best.row, rank=rank, singular_value=_relative(values[:rank]))
+        rows[rank] = RankRow.of(values[:rank], self.best.row.error)
         for lower in range(1, rank):
             if lower not in rows:
                 rows[lower] = self._truncated_row(lower)
@@ -234,7 +232,7 @@ class GrownRank:
         residual = state.residual + self.best.solver.tangent(normalized, state).measure(dropped)
         freedom = float(self.problem.of_rank(rank).degrees_of_freedom)
         error = prediction_error(normalized, residual, _typical(residual), freedom)
-        return RankRow(rank, error, _relative(to_numpy(values)[:rank]))
+        return RankRow.of(to_numpy(values)[:rank], error)
 
 
 def prediction_error(normalized: Problem, residual: Array, typical: Array, freedom: float) -> float:
@@ -254,8 +252,3 @@ def _typical(residual: Array) -> Array:
 def _root_mean_square(values: Array, weights: Array) -> float:
     xp = namespace(values)
     return math.sqrt(float(xp.sum(weighted(values, weights) ** 2)) / float(xp.sum(weights)))
-
-
-def _relative(values: Array) -> float:
-    """The smallest singular value relative to the largest."""
-    return float(values[-1] / values[0]) if values[0] > 0 else 0.0

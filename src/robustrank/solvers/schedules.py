@@ -10,7 +10,9 @@ from robustrank.solvers.weights import SoftWeights, check_cutoffs
 
 @dataclass(frozen=True)
 class Weighting:
-    """Soft weights (1 + (|residual|/width)²)^−power whose width decreases during the search.
+    """The weights of Gauss–Newton during the search, whose width decreases with every step.
+
+    The weight of a measurement is ``(1 + (|residual| / width)²)^(−power)``.
 
     Parameters
     ----------
@@ -19,11 +21,23 @@ class Weighting:
     decay
         The factor of the width per step, whatever the residuals do.
     max_medians
-        The largest width, in medians of |residual|; None: no limit.
+        The largest width, in medians of the absolute residuals; None: no limit.
     power
         The exponent of the weights.
     cutoff_medians
-        Measurements beyond this many medians of |residual| are rejected.
+        Measurements beyond this many medians of the absolute residuals are rejected.
+
+    See Also
+    --------
+    robustrank.GaussNewton : The solver.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.2, rng=1)
+    >>> solver = rr.GaussNewton(weighting=rr.Weighting(max_medians=4.0, cutoff_medians=4.0))
+    >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
+    'RECOVERED'
     """
 
     width: float = 3.0
@@ -52,15 +66,29 @@ class Weighting:
 
 @dataclass(frozen=True)
 class Damping:
-    """Levenberg–Marquardt damping, relative to Σ w_i, which is about the mean diagonal of JᵀWJ.
+    """The damping of Gauss–Newton (Levenberg–Marquardt) during the search.
+
+    It is relative to Σ w_i, the sum of the weights, which is about the mean diagonal of JᵀWJ.
 
     Parameters
     ----------
     initial, decay
-        The damping at step k is at most initial · decay^k.
+        The damping at step k is at most ``initial * decay**k``.
     misfit_factor
         It is at most this factor times the squared misfit, which is the size of what the
         linearization neglects; None: no such limit.
+
+    See Also
+    --------
+    robustrank.GaussNewton : The solver.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.2, rng=1)
+    >>> solver = rr.GaussNewton(damping=rr.Damping(initial=10.0, decay=0.9))
+    >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
+    'RECOVERED'
     """
 
     initial: float = 3.0
@@ -81,7 +109,7 @@ class Damping:
 
 @dataclass(frozen=True)
 class RankSchedule:
-    """Extra columns at the start, dropped one by one.
+    """Extra columns of the factors at the start of Gauss–Newton, dropped one by one.
 
     Parameters
     ----------
@@ -89,6 +117,17 @@ class RankSchedule:
         The number of columns beyond the rank at the start.
     drop_every
         The number of steps after which one of them is dropped.
+
+    See Also
+    --------
+    robustrank.GaussNewton : The solver.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> schedule = rr.RankSchedule(extra=2, drop_every=8)
+    >>> [schedule.extra_at(step) for step in (0, 8, 16)]
+    [2, 1, 0]
     """
 
     extra: int = 0
@@ -104,7 +143,7 @@ class RankSchedule:
 
 @dataclass(frozen=True)
 class Settling:
-    """The final fit in the presence of noise: least squares on truncated measurements.
+    """The final fit of Gauss–Newton with noise: least squares on truncated measurements.
 
     Parameters
     ----------
@@ -114,6 +153,18 @@ class Settling:
         The first step at which residuals may be taken for noise.
     skip_search
         Start with the final fit if the estimate to start from is credible.
+
+    See Also
+    --------
+    robustrank.GaussNewton : The solver.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, noise=0.05, rng=1)
+    >>> solver = rr.GaussNewton(settling=rr.Settling(alpha_h=5.0, start_after=0))
+    >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
+    'SETTLED'
     """
 
     alpha_h: float = 6.0

@@ -58,6 +58,20 @@ class TwoStage(Solver[TwoStageState]):
         Stop when the relative change of the factors per step is smaller.
     name
         The name shown to users.
+
+    See Also
+    --------
+    robustrank.MessagePassing : The usual first solver.
+    robustrank.GaussNewton : The usual second solver.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
+    >>> solver = rr.TwoStage(rr.MessagePassing(), rr.GaussNewton(), name="mine")
+    >>> result = rr.recover(planted.A, planted.y, rank=2, solver=solver)
+    >>> result.status.name, result.solver
+    ('RECOVERED', 'mine')
     """
 
     batchable: ClassVar[bool] = True

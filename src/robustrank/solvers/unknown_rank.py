@@ -80,7 +80,7 @@ def _with_result(table: RankTable, recovery: Recovery) -> RankTable:
     if recovery.rank not in rows:
         certificate, values = recovery.certificate, recovery.singular_values()
         error = certificate.misfit if certificate.is_exact else certificate.prediction_error
-        rows[recovery.rank] = RankRow(recovery.rank, error, float(values[-1] / values[0]))
+        rows[recovery.rank] = RankRow.of(values, error)
     return replace(table, rows=tuple(rows[k] for k in sorted(rows)), chosen=recovery.rank)
 
 

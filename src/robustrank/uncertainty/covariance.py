@@ -7,7 +7,6 @@ tangent vector j is jᵀ (JᵀWJ)⁺ j.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +15,12 @@ import numpy as np
 import scipy.linalg
 
 from robustrank.backend import Array, epsilon, like, namespace, to_numpy
-from robustrank.linalg import TangentMap, as_vector, solve_normal_equations
+from robustrank.linalg import (
+    TangentMap,
+    as_vector,
+    null_directions,
+    solve_normal_equations,
+)
 
 Matrix = np.ndarray[Any, Any]
 
@@ -119,16 +123,7 @@ class TangentCovariance:
                 return None
             matrix = to_numpy(computed).astype(float)
         U, V = (to_numpy(factor).astype(float) for factor in (self.tangent.U, self.tangent.V))
-        null = _null_directions(U, V)
+        null = null_directions(U, V)
         stiffness = float(np.trace(matrix)) / len(matrix)
         inverse: Matrix = scipy.linalg.pinvh(matrix + stiffness * null.T @ null)
         return inverse
-
-
-def _null_directions(U: Matrix, V: Matrix) -> Matrix:
-    """W = [U E; −V Eᵀ] / √2 as vectors, for every unit E: the matrix does not change along them."""
-    r = U.shape[1]
-    units = np.eye(r * r).reshape(r * r, r, r)
-    return np.stack(
-        [as_vector(np.concatenate([U @ E, -V @ E.T]) / math.sqrt(2)) for E in units], axis=0
-    )

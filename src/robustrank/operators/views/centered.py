@@ -14,7 +14,7 @@ from robustrank.operators.views.delegating import DelegatingOperator
 
 @dataclass(frozen=True, eq=False)
 class CenteredOperator(DelegatingOperator):
-    """A_i − B of another operator, with B = ``left`` · ``right``ᵀ of rank one.
+    """A_i − B of another operator, with B = ``left @ right.T`` of rank one.
 
     All measurements differ from those of the other operator by the same number, <B, M>. Arrays may
     have the leading axis of a batch.

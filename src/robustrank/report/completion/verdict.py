@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from robustrank.completion import Completion, CompletionCertificate
-from robustrank.completion.explanation import counted, evidence, meaning, stopped_early
+from robustrank.completion.explanation import evidence, meaning, stopped_early
 from robustrank.report.completion.arrays import CompletionArrays
 from robustrank.report.formatting import capitalized, with_powers_of_ten
 from robustrank.report.verdict import Meter
+from robustrank.result import counted
 
 
 def sentences(completion: Completion, arrays: CompletionArrays) -> list[str]:

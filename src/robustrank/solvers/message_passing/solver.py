@@ -85,6 +85,19 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
         tolerance.
     name
         The name shown to users.
+
+    See Also
+    --------
+    robustrank.TwoStage : Runs it, followed by another solver.
+    robustrank.RankEstimator : Uses it to find the rank.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, 2, 400, outliers=0.2, outlier_model="flip", rng=1)
+    >>> solver = rr.TwoStage(rr.MessagePassing(target_error=0.1), rr.GaussNewton())
+    >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
+    'RECOVERED'
     """
 
     batchable: ClassVar[bool] = True
