@@ -30,6 +30,25 @@ def error_of_decided(result: rr.Completion, truth: Matrix) -> float:
     return float(np.linalg.norm((result.matrix - truth)[part]) / np.linalg.norm(truth[part]))
 
 
+@pytest.mark.parametrize("rank", [None, 4])
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_outliers_that_are_small_beside_a_large_mean(
+    rank: int | None, noise: float, seed: int
+) -> None:
+    """They are found once the mean is explained, and not before."""
+    rng = np.random.default_rng(seed)
+    truth = 20 + rng.standard_normal((80, 3)) @ rng.standard_normal((3, 40))
+    X = truth + noise * rng.standard_normal(truth.shape)
+    wrong = rng.random(truth.shape) < 0.1
+    X[wrong] += 10 * rng.standard_normal(int(wrong.sum()))
+    X[rng.random(truth.shape) < 0.2] = np.nan
+    result = rr.complete(X, rank)
+    assert result.certified
+    assert result.rank == 4
+    assert error_of_decided(result, truth) < 1e-9 + noise / 20
+
+
 @pytest.mark.parametrize(
     ("oversampling", "options"),
     [
@@ -222,6 +241,21 @@ def test_callback_and_time_limit_stop_the_run() -> None:
     assert len(result.undecided_rows) == N1
     limited = rr.complete(problem.triples, R, shape=problem.shape, time_limit=1e-9)
     assert limited.status is rr.Status.TIME_LIMIT
+
+
+def test_progress_has_the_factors_in_the_units_and_rows_of_the_data() -> None:
+    X = 1000 * planted().incomplete
+    X[3] = np.nan  # no entries
+    latest = None
+
+    def callback(progress: rr.CompletionProgress) -> None:
+        nonlocal latest
+        latest = progress.left @ progress.right.T
+
+    result = rr.complete(X, R, callback=callback)
+    assert latest is not None
+    others = np.arange(N1) != 3
+    np.testing.assert_allclose(latest[others], result.matrix[others], rtol=1e-3, atol=1)
 
 
 @pytest.mark.usefixtures("default_signals")

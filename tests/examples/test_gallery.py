@@ -1,4 +1,4 @@
-"""The examples with real data draw their picture, or say how to install the data."""
+"""The examples run and draw their pictures; those with real data may ask to install the data."""
 
 from __future__ import annotations
 
@@ -31,6 +31,37 @@ SMALL = {
 }
 # What an example needs besides the data: a module that reads it.
 READERS = {"plot_background": "av", "plot_weather": "rdata"}
+# The examples that need no data; what each imports besides the package and its pictures.
+SELF_CONTAINED = {
+    "plot_choosing_rank": (),
+    "plot_error_bars": (),
+    "plot_faulty_sensor": (),
+    "plot_first_recovery": (),
+    "plot_from_disk": (),
+    "plot_gpu": (),
+    "plot_local_cluster": ("distributed",),
+    "plot_outlier_kinds": (),
+    "plot_planning": (),
+    "plot_sklearn_pipeline": ("sklearn",),
+}
+# Runs a script as Sphinx-Gallery does, and fails if it makes no figure.
+DRIVER = """
+import runpy, sys
+import matplotlib.pyplot as plt
+
+runpy.run_path(sys.argv[1], run_name="__main__")
+assert plt.get_fignums(), "the script made no figure"
+"""
+HIDE_TORCH = """
+import sys
+
+class Hidden:
+    def find_spec(name, path=None, target=None):
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name=name)
+
+sys.meta_path.insert(0, Hidden)
+"""
 HOW_TO_INSTALL = {
     "plot_background": "apt-get install opencv-doc",
     "plot_ratings": "pip install --no-deps recbole",
@@ -39,12 +70,18 @@ HOW_TO_INSTALL = {
 
 
 def run(name: str, *options: str) -> subprocess.CompletedProcess[str]:
-    settings = {"MPLBACKEND": "Agg", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    return python(str(GALLERY / f"{name}.py"), *options)
+
+
+def python(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    threads = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
+    settings = {"MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"} | dict.fromkeys(threads, "1")
     return subprocess.run(
-        [sys.executable, str(GALLERY / f"{name}.py"), *options],
+        [sys.executable, *arguments],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         env={**os.environ, **settings},
+        cwd=folder,
         timeout=100,
         check=False,
     )
@@ -62,7 +99,28 @@ def data_options(name: str) -> list[str]:
 
 
 def test_every_example_is_tested() -> None:
-    assert {path.stem for path in GALLERY.glob("plot_*.py")} == set(SMALL)
+    assert {path.stem for path in GALLERY.glob("plot_*.py")} == {*SMALL, *SELF_CONTAINED}
+
+
+@pytest.mark.parametrize("name", SELF_CONTAINED)
+def test_example_draws_a_figure_and_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
+    for module in SELF_CONTAINED[name]:
+        pytest.importorskip(module)
+    script = str(GALLERY / f"{name}.py")
+    assert_runs(python("-W", "error", "-c", DRIVER, script, folder=tmp_path), tmp_path)
+
+
+def test_the_example_for_gpus_runs_without_pytorch(tmp_path: Path) -> None:
+    script = str(GALLERY / "plot_gpu.py")
+    done = python("-W", "error", "-c", HIDE_TORCH + DRIVER, script, folder=tmp_path)
+    assert_runs(done, tmp_path)
+    assert "PyTorch is not installed" in done.stdout
+
+
+def assert_runs(done: subprocess.CompletedProcess[str], folder: Path) -> None:
+    assert done.stderr == ""
+    assert done.returncode == 0
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
+import scipy.sparse.linalg
 
 import robustrank as rr
 from robustrank.simulate import Planted, plant, plant_entries
@@ -226,3 +228,34 @@ def test_a_covariance_without_redundancy_is_not_needed_for_the_directions_of_the
     U, V = (np.linalg.qr(factor)[0] for factor in (planted.left, planted.right))
     covariance = TangentCovariance(operator.tangent(U, V), np.ones(60))
     assert np.all(np.isfinite(covariance.of_entries(np.arange(5), np.arange(5))))
+
+
+@pytest.mark.parametrize("declared", ["symmetric", "psd"])
+def test_data_of_a_symmetric_result(declared: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(11)
+    U = rng.standard_normal((14, 2))
+    A = rng.standard_normal((300, 14, 14))
+    y = np.sum(A * (U @ U.T), axis=(1, 2)) + 0.05 * rng.standard_normal(300)
+    options: dict[str, Any] = {declared: True}
+    result = rr.recover(A, y, 2, **options)
+    assert result.certified
+    result.save(tmp_path / "result.npz")
+    again = rr.with_data(rr.load(tmp_path / "result.npz"), A, y, symmetric=True)
+    np.testing.assert_allclose(
+        again.standard_error([0, 3], [1, 5]), result.standard_error([0, 3], [1, 5])
+    )
+
+
+def test_predictions_by_sparse_matrices_and_linear_operators(
+    noisy: tuple[Planted, Any, rr.Recovery],
+) -> None:
+    planted, _, result = noisy
+    rows = planted.A[:4].reshape(4, -1)
+    expected = result.predict(planted.A[:4])
+    for A in (scipy.sparse.csr_array(rows), scipy.sparse.linalg.aslinearoperator(rows)):
+        np.testing.assert_allclose(result.predict(A), expected)
+        np.testing.assert_allclose(
+            result.standard_error(A), result.standard_error(planted.A[:4]), rtol=1e-6
+        )
+    with pytest.raises(TypeError, match="as_operator"):
+        result.predict("A.npy")

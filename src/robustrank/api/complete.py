@@ -153,11 +153,18 @@ def complete(
     (700,)
     """
     began = time.perf_counter()
-    watch, generator = _watch(callback, time_limit), as_generator(rng)
+    _check_callback(callback)
+    ends, generator = _end(time_limit), as_generator(rng)
     data = observed(X, shape, mask)
     _check_rank(rank, data.shape)
     unit = _unit(data.values)
     part = Occupied(data.rows, data.columns, data.shape)
+
+    def in_user_units(left: Array, right: Array) -> tuple[Array, Array]:
+        factors = part.expanded(left * math.sqrt(unit), right * math.sqrt(unit))
+        return data.returned(factors[0]), data.returned(factors[1])
+
+    watch = Watch(callback, ends, in_user_units)
     with full_precision(data.values), np.errstate(all="ignore"):
         sample = Sample.of(part.entries, _finite(data.values / unit))
         try:
@@ -244,17 +251,20 @@ def robust_pca(
     if not is_large(X):
         return complete(X, rank, callback=callback, time_limit=time_limit, rng=rng)
     began = time.perf_counter()
-    watch, generator = _watch(callback, time_limit), as_generator(rng)
+    _check_callback(callback)
+    watch, generator = Watch(callback, _end(time_limit)), as_generator(rng)
     _check_rank(rank, X.shape)
     return _timed(split_large(X, rank, generator, watch), began)
 
 
-def _watch(callback: Callback | None, time_limit: float | None) -> Watch:
+def _check_callback(callback: Callback | None) -> None:
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r} cannot be called; expected a function")
-    if time_limit is None:
-        return Watch(callback, None)
-    return Watch(callback, time.perf_counter() + as_seconds(time_limit=time_limit))
+
+
+def _end(time_limit: float | None) -> float | None:
+    """The time at which the run is to end, on the clock of ``time.perf_counter``."""
+    return None if time_limit is None else time.perf_counter() + as_seconds(time_limit=time_limit)
 
 
 def _check_rank(rank: int | None, shape: tuple[int, int]) -> None:

@@ -20,7 +20,12 @@ from robustrank.uncertainty import (
 
 
 def with_data(
-    result: Recovery, A: Any, y: Any, *, shape: tuple[int, int] | None = None
+    result: Recovery,
+    A: Any,
+    y: Any,
+    *,
+    shape: tuple[int, int] | None = None,
+    symmetric: bool = False,
 ) -> Recovery:
     """A result together with its measurements, so that it has error bars.
 
@@ -33,6 +38,8 @@ def with_data(
         A result for these measurements.
     A, y, shape
         As for ``recover``.
+    symmetric
+        Whether the result is that of ``recover`` with ``symmetric=True`` or ``psd=True``.
 
     Returns
     -------
@@ -49,11 +56,6 @@ def with_data(
     --------
     robustrank.load : Read a saved result.
 
-    Notes
-    -----
-    The matrix is not assumed to be symmetric: for a result with ``symmetric=True`` or ``psd=True``,
-    use the error bars of ``recover`` itself.
-
     Examples
     --------
     >>> import tempfile
@@ -66,7 +68,7 @@ def with_data(
     >>> result.standard_error([0, 1], [3, 3]).shape
     (2,)
     """
-    problem = checked_problem(A, y, result.rank, shape, None)
+    problem = checked_problem(A, y, result.rank, shape, None, symmetric)
     m, size = problem.operator.shape
     if (m, size) != (len(to_numpy(result.residual)), result.shape):
         raise ValueError(

@@ -35,6 +35,14 @@ class Fit:
         """P and Q, with the matrix P Qᵀ."""
         return self.point.scaled_left, self.point.right
 
+    def residuals(self, sample: Sample) -> tuple[Array, Array]:
+        """The residuals in the order of the rows, and in that of the columns."""
+        return _residuals(sample, self.point)
+
+    def deviation(self, sample: Sample) -> float:
+        """The robust standard deviation of the residuals."""
+        return robust_deviation(sample.residual(*self.factors))
+
 
 @dataclass(frozen=True)
 class Narrowing:
@@ -42,8 +50,6 @@ class Narrowing:
 
     Parameters
     ----------
-    start
-        The width of the weights before the first step, in standard deviations of the values.
     decay
         The factor from one width to the next.
     steps
@@ -54,15 +60,14 @@ class Narrowing:
         The largest number of products of one step.
     """
 
-    start: float = 0.5
     decay: float = 0.3
     steps: int = 6
     noise: float = 2.0
     products: int = 100
 
-    def run(self, sample: Sample, P: Array, Q: Array, watch: Watch) -> Fit:
-        """The fit after all steps; its cutoff is three widths."""
-        point, width, deviation = point_of(P, Q), self.start * sample.deviation, math.inf
+    def run(self, sample: Sample, P: Array, Q: Array, width: float, watch: Watch) -> Fit:
+        """The fit after all steps, which begin with this width; its cutoff is three widths."""
+        point, deviation = point_of(P, Q), math.inf
         for step in range(self.steps):
             rows, columns = _residuals(sample, point)
             deviation = robust_deviation(rows)
@@ -129,7 +134,7 @@ class Inliers:
     @staticmethod
     def of(sample: Sample, fit: Fit) -> Inliers:
         """The entries within the cutoff of a fit."""
-        residuals = _residuals(sample, fit.point)
+        residuals = fit.residuals(sample)
         xp = namespace(residuals[0])
         weights = tuple(xp.astype(xp.abs(r) <= fit.cutoff, r.dtype) for r in residuals)
         return Inliers(residuals, (weights[0], weights[1]))

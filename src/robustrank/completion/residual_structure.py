@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from robustrank.backend import Array, like, namespace
@@ -9,7 +11,20 @@ from robustrank.completion.sample import Sample
 from robustrank.linalg import leading_svd_by_products, sample_quantile
 
 _DRAWS = 2
+# The standard deviation of the Tracy–Widom distribution, and how many of them noise may deviate.
+_TRACY_WIDOM, _DEVIATIONS = 1.27, 6.3
 _MIDDLE, _TAIL = 0.5, 0.9
+
+
+def largest_structure_of_noise(shape: tuple[int, int]) -> float:
+    """The largest ``residual_structure`` that noise has.
+
+    The largest singular value of a matrix of independent numbers fluctuates by the Tracy–Widom law:
+    by about one percent if it has hundreds of rows and columns, and more if it is small.
+    """
+    n1, n2 = (math.sqrt(size) for size in shape)
+    deviation = 0.5 * _TRACY_WIDOM * math.cbrt(1 / n1 + 1 / n2) / (n1 + n2)
+    return 1 + _DEVIATIONS * deviation
 
 
 def tail_ratio(residual: Array) -> float:

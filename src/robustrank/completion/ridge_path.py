@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, namespace, to_numpy
+from robustrank.completion.refinement import Fit
 from robustrank.completion.sample import Sample
 from robustrank.completion.watch import Watch
 from robustrank.linalg import Point, approximate_svd_by_products, point_of, scale_columns
@@ -41,10 +42,28 @@ class RidgePath:
     sweeps: int = 2
     widths: tuple[float, float] = (3.0, 0.5)
 
-    def start(self, sample: Sample, rank: int, rng: np.random.Generator) -> PathPoint:
-        """The beginning of the path, with factors of the given rank."""
-        width = self.widths[0] * sample.deviation
-        P, Q, largest = _spectral_start(sample, rank, width, rng)
+    def start(
+        self, sample: Sample, rank: int, rng: np.random.Generator, explained: Fit | None = None
+    ) -> PathPoint:
+        """The beginning of the path, with factors of the given rank.
+
+        If some components explain most of the values already, the path begins with these and the
+        leading part of what they leave, in units of that.
+        """
+        if explained is None:
+            values = sample.row_values, sample.column_values
+            width = self.widths[0] * sample.deviation
+            P, Q, largest = _spectral_start(sample, values, rank, width, rng)
+            return PathPoint(P, Q, self.ridge * largest, width, 0)
+        xp, values = namespace(sample.row_values), explained.residuals(sample)
+        width = self.widths[0] * explained.deviation(sample)
+        root = xp.sqrt(explained.point.values)
+        more = rank - int(root.shape[0])
+        P, Q, largest = _spectral_start(sample, values, more, width, rng)
+        left, right = (
+            scale_columns(one, root) for one in (explained.point.left, explained.point.right)
+        )
+        P, Q = xp.concat([left, P], axis=1), xp.concat([right, Q], axis=1)
         return PathPoint(P, Q, self.ridge * largest, width, 0)
 
     def advance(self, sample: Sample, at: PathPoint, step: int, watch: Watch) -> PathPoint:
@@ -89,14 +108,19 @@ class PathPoint:
 
 
 def _spectral_start(
-    sample: Sample, rank: int, width: float, rng: np.random.Generator
+    sample: Sample,
+    values: tuple[Array, Array],
+    rank: int,
+    width: float,
+    rng: np.random.Generator,
 ) -> tuple[Array, Array, float]:
-    """The leading part of the weighted values as factors, and its largest singular value."""
+    """The leading part of weighted values as factors, and its largest singular value.
+
+    The values are in the orders of the rows and of the columns.
+    """
     n1, n2 = sample.shape
-    rows, columns = (
-        soft_weights(values, width) * values for values in (sample.row_values, sample.column_values)
-    )
-    left, values, right = approximate_svd_by_products(
+    rows, columns = (soft_weights(one, width) * one for one in values)
+    left, leading, right = approximate_svd_by_products(
         lambda V: sample.by_rows.sums(rows, V),
         lambda U: sample.by_columns.sums(columns, U),
         (n1, n2),
@@ -105,6 +129,6 @@ def _spectral_start(
         example=rows[:1],
     )
     xp = namespace(rows)
-    share = float(xp.sum(soft_weights(sample.row_values, width))) / (n1 * n2)
-    root = xp.sqrt(values / share)
-    return scale_columns(left, root), scale_columns(right, root), float(values[0])
+    share = float(xp.sum(soft_weights(values[0], width))) / (n1 * n2)
+    root = xp.sqrt(leading / share)
+    return scale_columns(left, root), scale_columns(right, root), float(leading[0])

@@ -18,7 +18,11 @@ from robustrank.completion.noisy_fit import EmpiricalBayes, NoisyFit
 from robustrank.completion.rank_candidates import candidate_ranks, is_confined
 from robustrank.completion.refinement import CUTOFF, Fit, Narrowing, Polishing, exact_tolerance
 from robustrank.completion.repair import repaired, undecided_refitted
-from robustrank.completion.residual_structure import residual_structure, tail_ratio
+from robustrank.completion.residual_structure import (
+    largest_structure_of_noise,
+    residual_structure,
+    tail_ratio,
+)
 from robustrank.completion.ridge_path import PathPoint, RidgePath
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.scales import row_and_column_scales
@@ -38,8 +42,10 @@ _FEWEST = 10  # entries; fewer say nothing about a matrix
 _ENOUGH, _MUCH_OF = 30, 0.7
 # If the rank is not given, it is looked for up to this many; then twice as many, and so on.
 _FIRST_BOUND = 10
-# Residuals with more structure than this may have another component; noise has about one.
-_MORE_COMPONENTS = 1.06
+# Components that leave at most this share of the typical entry are explained: the search goes on
+# with what is left, so that outliers are compared with that and not with a large mean. This happens
+# at most so many times less one.
+_EXPLAINED, _LEVELS = 0.3, 3
 _LESS_NOISE = 0.9  # a component that the data has leaves less noise than this share
 # Rounding leaves far less than the tolerance: half of the residuals within it are below this share.
 _MOSTLY_BELOW = 0.1
@@ -70,6 +76,28 @@ class Solution:
         return self.noisy is None
 
 
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """Fits of several ranks from one point of the path, and what they showed."""
+
+    fits: dict[int, Fit]
+    exact: Solution | None = None
+    enough: int | None = None  # the rank that leaves only noise
+
+    def explained(self, sample: Sample, limit: int, before: Fit | None) -> Fit | None:
+        """The fit of the lowest rank that explains most of what was not explained before.
+
+        None if there is none, or nothing to explain after it, or it has the largest rank.
+        """
+        typical = sample.deviation if before is None else before.deviation(sample)
+        for rank in sorted(self.fits):
+            deviation = self.fits[rank].deviation(sample)
+            if deviation <= _EXPLAINED * typical:
+                more = rank < limit and deviation > exact_tolerance(sample)
+                return self.fits[rank] if more else None
+        return None
+
+
 class Search:
     """The search for the matrix behind a sample."""
 
@@ -79,6 +107,7 @@ class Search:
         self._scaled = sample.divided_by(*self._units)
         self._path = RidgePath()
         self._by_structure = False
+        self._noise_structure = largest_structure_of_noise(sample.shape)
         self._compared: dict[int, RankRow] = {}
 
     def run(self, bound: int | None) -> Solution:
@@ -87,7 +116,7 @@ class Search:
         *lower, last = self._limits(bound)
         for limit in lower:
             solution = self._solution(limit)
-            complete = solution.is_exact or solution.structure < _MORE_COMPONENTS
+            complete = solution.is_exact or solution.structure < self._noise_structure
             if solution.left.shape[1] < limit or complete:
                 return solution
         return self._solution(last)
@@ -128,8 +157,17 @@ class Search:
 
     def _solution_by(self, part: Sample, kept: Array | None, limit: int) -> Solution:
         """The best solution, looked for with a part of the entries; None: with all of them."""
-        exact, largest = self._exact_solution(part, kept, limit)
-        return self._noisy_solution(part, limit, largest) if exact is None else exact
+        explained: Fit | None = None
+        for _ in range(_LEVELS):
+            look = self._looked(part, limit, explained)
+            attempt = self._exact_solution(part, kept, look)
+            if attempt.exact is not None:
+                return attempt.exact
+            further = attempt.explained(part, limit, explained)
+            if attempt.enough is not None or further is None:
+                break
+            explained = further
+        return self._noisy_solution(part, limit, explained, attempt.enough)
 
     def _limits(self, bound: int | None) -> Iterator[int]:
         """The largest ranks to try, one after the other."""
@@ -145,29 +183,26 @@ class Search:
             limit *= 2
         yield most
 
-    def _looked(self, sample: Sample, limit: int) -> PathPoint:
+    def _looked(self, sample: Sample, limit: int, explained: Fit | None = None) -> PathPoint:
         """The point of the path at which the ranks to try are chosen."""
         self._watch.begin("search", self._units)
-        start = self._path.start(sample, limit, self._rng)
+        start = self._path.start(sample, limit, self._rng, explained)
         return self._path.advance(sample, start, _LOOK, self._watch)
 
-    def _exact_solution(
-        self, part: Sample, kept: Array | None, limit: int
-    ) -> tuple[Solution | None, int]:
-        """A solution that fits the entries up to rounding, if there is one; and the largest rank.
+    def _exact_solution(self, part: Sample, kept: Array | None, look: PathPoint) -> Attempt:
+        """A solution that fits the entries up to rounding, if there is one.
 
         If no rank was given, lower ranks are tried first. Higher ones are not tried if only noise
         is left: they would fit it, which takes long.
         """
-        look = self._looked(part, limit)
-        waiting, noise = candidate_ranks(look.singular_values), {}
+        waiting, noise, fits = candidate_ranks(look.singular_values), {}, {}
         if self._by_structure:
             waiting.sort()
         while waiting:
             rank = waiting.pop(0)
             if rank in noise:
                 continue
-            fit = self._fit(part, look, rank)
+            fits[rank] = fit = self._fit(part, look, rank)
             noise[rank] = robust_deviation(part.residual(*fit.factors))
             values = to_numpy(fit.point.values)
             self._compared[rank] = self._row(part, noise[rank] / part.deviation, values)
@@ -176,16 +211,16 @@ class Search:
                 if solution is not None and self._is_surplus(fit, part, look):
                     waiting.insert(0, rank - 1)
                 elif solution is not None:
-                    return solution, limit
+                    return Attempt(fits, exact=solution)
             elif self._by_structure and self._has_only_noise(part, fit):
-                return None, rank
+                return Attempt(fits, enough=rank)
             elif rank < look.left.shape[1]:
                 # The rank may be higher if that leaves less noise; otherwise the data has noise.
                 if noise[rank] < _LESS_NOISE * noise.get(rank - 1, math.inf):
                     waiting.insert(0, rank + 1)
                 else:
                     break
-        return None, limit
+        return Attempt(fits)
 
     def _has_only_noise(self, sample: Sample, fit: Fit) -> bool:
         """Whether the residuals of a fit, without those of outliers, have no further component."""
@@ -193,14 +228,14 @@ class Search:
         xp = namespace(residual)
         typical = xp.abs(residual) <= CUTOFF * robust_deviation(residual)
         kept = xp.where(typical, residual, xp.zeros_like(residual))
-        return residual_structure(sample, kept, self._rng) < _MORE_COMPONENTS
+        return residual_structure(sample, kept, self._rng) < self._noise_structure
 
     def _fit(self, sample: Sample, look: PathPoint, rank: int) -> Fit:
         """The fit of one rank, from a point of the path."""
         watch = self._watch
         watch.begin(f"rank {rank}", self._units)
         end = self._path.advance(sample, look.truncated(rank), self._path.steps, watch)
-        fit = Narrowing().run(sample, end.left, end.right, watch)
+        fit = Narrowing().run(sample, end.left, end.right, end.width, watch)
         for _ in range(_REPAIRS):
             if fit.has_noise:
                 break
@@ -253,15 +288,22 @@ class Search:
         lower, free = (degrees_of_freedom(*self._sample.shape, r) for r in (rank - 1, rank))
         return counts[1] - counts[0] < free - lower + _MARGIN
 
-    def _noisy_solution(self, part: Sample, limit: int, largest: int) -> Solution:
-        """The solution of the rank that predicts entries best that are left out of the fit."""
+    def _noisy_solution(
+        self, part: Sample, limit: int, explained: Fit | None, enough: int | None
+    ) -> Solution:
+        """The solution of the rank that predicts entries best that are left out of the fit.
+
+        If a rank is enough to leave only noise, no higher one is tried.
+        """
         fitted, left_out = split(part, self._rng)
         given, given_left_out = (
             part.divided_by(*(1 / unit for unit in self._units)) for part in (fitted, left_out)
         )
-        look = self._looked(fitted, limit)
-        ranks = {rank for rank in candidate_ranks(look.singular_values) if rank <= largest}
-        lowest, *higher = sorted(ranks or {min(largest, look.left.shape[1])})
+        look = self._looked(fitted, limit, explained)
+        ranks = set(candidate_ranks(look.singular_values))
+        if enough is not None:
+            ranks = {rank for rank in ranks if rank < enough} | {enough}
+        lowest, *higher = sorted(ranks)
 
         def best_of(rank: int) -> tuple[NoisyFit, HeldOut]:
             fits = list(self._noisy_fits(fitted, given, look, rank))
@@ -285,7 +327,7 @@ class Search:
         watch = self._watch
         watch.begin(f"noise, rank {rank}", self._units)
         end = self._path.advance(scaled, look.truncated(rank), self._path.steps, watch)
-        narrowed = Narrowing().run(scaled, end.left, end.right, watch)
+        narrowed = Narrowing().run(scaled, end.left, end.right, end.width, watch)
         watch.begin(f"noise, rank {rank}")
         for factors in ((end.left, end.right), narrowed.factors):
             yield EmpiricalBayes().run(given, self._in_user_units(factors), watch)

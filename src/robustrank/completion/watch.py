@@ -21,8 +21,7 @@ class CompletionProgress:
     fraction
         How much of the stage is done, between 0 and 1.
     left, right
-        The factors so far, with a row for each row or column of the data that has observed entries.
-        They belong to the data divided by a power of two, near the size of a typical value.
+        The factors so far: (n1, r) and (n2, r) arrays.
 
     See Also
     --------
@@ -46,6 +45,7 @@ class CompletionProgress:
 
 
 Callback = Callable[[CompletionProgress], bool | None]
+Factors = tuple[Array, Array]
 
 
 class Stopped(Exception):  # noqa: N818
@@ -60,13 +60,27 @@ class Watch:
     """Keeps the latest factors, calls the callback and watches the time limit.
 
     Ctrl-C is raised by Python wherever it occurs; the latest factors are here then.
+
+    Parameters
+    ----------
+    callback
+        The function of the user.
+    ends
+        When the run is to end, on the clock of ``time.perf_counter``.
+    in_user_units
+        From the latest factors to those that the callback is given.
     """
 
-    def __init__(self, callback: Callback | None, ends: float | None) -> None:
-        self._callback, self._ends = callback, ends
+    def __init__(
+        self,
+        callback: Callback | None,
+        ends: float | None,
+        in_user_units: Callable[[Array, Array], Factors] | None = None,
+    ) -> None:
+        self._callback, self._ends, self._in_user_units = callback, ends, in_user_units
         self._units: tuple[Array, Array] | None = None
         self.stage = ""
-        self.latest: tuple[Array, Array] | None = None
+        self.latest: Factors | None = None
 
     def begin(self, stage: str, units: tuple[Array, Array] | None = None) -> None:
         """Begin a stage; its factors are to be multiplied by units for the rows and columns."""
@@ -79,7 +93,10 @@ class Watch:
             rows, columns = self._units
             self.latest = rows[:, None] * P, columns[:, None] * Q
         if self._callback is not None:
-            progress = CompletionProgress(self.stage, fraction, *self.latest)
+            given = (
+                self.latest if self._in_user_units is None else self._in_user_units(*self.latest)
+            )
+            progress = CompletionProgress(self.stage, fraction, *given)
             if self._callback(progress):
                 raise Stopped(StopReason.CALLBACK)
         if self._ends is not None and time.perf_counter() > self._ends:

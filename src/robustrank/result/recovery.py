@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.files import PathLike
@@ -183,9 +185,9 @@ class Recovery(WithErrorBars):
         Parameters
         ----------
         A
-            New sensing matrices: a (k, n1, n2) or (k, n1·n2) array, or an ``Operator``, which
-            ``operators.as_operator`` makes of sparse matrices, files and so on. With ``columns``,
-            the row numbers of entries, counted from zero.
+            New sensing matrices: a (k, n1, n2) or (k, n1·n2) array, a sparse matrix, a
+            ``LinearOperator`` or an ``Operator``, which ``operators.as_operator`` makes of files
+            and so on. With ``columns``, the row numbers of entries, counted from zero.
         columns
             The column numbers of entries. Row and column numbers are broadcast.
 
@@ -208,6 +210,13 @@ class Recovery(WithErrorBars):
         if columns is None:
             if hasattr(A, "measure"):
                 return A.measure(self.left, self.right)
+            if scipy.sparse.issparse(A) or hasattr(A, "matvec"):
+                return xp.asarray(A @ to_numpy(self.matrix).reshape(-1), **like(self.left))
+            if isinstance(A, str | os.PathLike):
+                raise TypeError(
+                    f"predict({A!r}): expected an array; for data in a file, pass "
+                    "robustrank.operators.as_operator(path, shape)"
+                )
             sensing = xp.asarray(A, **like(self.left))
             return xp.reshape(sensing, (sensing.shape[0], -1)) @ xp.reshape(self.matrix, (-1,))
         return entries_at(self.left, self.right, self._positions(A, columns))
@@ -343,8 +352,8 @@ class Recovery(WithErrorBars):
             ("singular values", shown + more),
             (
                 "work",
-                f"{counted(self.iterations, 'iteration')}, {self.passes:,.6g} passes over the sensing "
-                f"data, {self.seconds:.2f} s",
+                f"{counted(self.iterations, 'iteration')}, {self.passes:,.6g} passes over the "
+                f"sensing data, {self.seconds:.2f} s",
             ),
             *([("data", self.data)] if self.data else []),
             *([("tried", tried)] if len(self.attempts) > 1 else []),
