@@ -1,9 +1,10 @@
 # make demo         a demonstration with a report page (out/demo.html)
-# make test         all tests that need no GPU          make check      lint, types, import directions
+# make test         tests that need no GPU              make check      lint, types, import directions
 # make reproduce    the paper's experiments, small      make format     format the code
 # make bench        speed and memory against targets    make picture    the picture of the README
 # make test-gpu     the tests on a CUDA device          make figures    the figures of the documentation
 # make bench-gpu    GPU performance                     make lock       record the installed versions
+# make test-slow    tests that take long, mostly by compilation
 # make docs         the documentation site, docs/_build/html/index.html
 # make fuzz         100,000 calls with random input, valid or not
 # make bench-entries   speed of complete and robust_pca, also relative to other methods
@@ -26,7 +27,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: setup demo docs planning-table study-certificates test test-gpu fuzz check format bench bench-entries bench-scale bench-ranks reproduce bench-gpu figures picture lock clean
+.PHONY: setup demo docs planning-table study-certificates test test-slow test-gpu fuzz check format bench bench-entries bench-scale bench-ranks reproduce bench-gpu figures picture lock clean
 
 setup: $(READY)
 
@@ -57,6 +58,10 @@ demo: $(DEMO_READY)
 # Most of the time is compilation by JAX; the flag makes it faster.
 test: $(READY)
 	XLA_FLAGS=--xla_backend_optimization_level=0 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
+
+# Mostly JAX on the CPU, in single precision and with many sizes.
+test-slow: $(READY)
+	XLA_FLAGS=--xla_backend_optimization_level=0 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest -m slow --numprocesses 2
 
 # The tests of PyTorch, JAX and CuPy on a GPU, whichever are installed. JAX must not reserve most of
 # the GPU memory in every process.

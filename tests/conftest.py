@@ -71,6 +71,17 @@ def small() -> Planted:
     return plant(20, 15, 2, 400, outliers=0.05, rng=11)
 
 
+@pytest.hookimpl(tryfirst=True)  # before the tests are selected by their markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """JAX compiles every operation for every dtype: by default it is tested with float64 only."""
+    for item in items:
+        given = getattr(getattr(item, "callspec", None), "params", {})
+        by_jax = "jax" in (given.get("xp"), given.get("library"))
+        single = given.get("dtype") == "float32"
+        if by_jax and (single or item.get_closest_marker("slow_with_jax")):
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if sys.platform == "win32" and item.get_closest_marker("posix"):
         pytest.skip("not possible on Windows")

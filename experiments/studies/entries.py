@@ -35,6 +35,7 @@ class EntriesCell:
     noise: float = 0.0
     condition_number: float | None = None
     scales: float = 0.0
+    mean: float = 0.0
     sampling: str = "uniform"
     bound: int | None = None  # given instead of the rank
     target: float | None = None  # success rate that should be reached
@@ -48,7 +49,8 @@ class EntriesCell:
             parts.append(f"{self.model} {self.outliers:g}")
         if self.condition_number is not None:
             parts.append(f"kappa={self.condition_number:g}")
-        for name, value in (("noise", self.noise), ("scales", self.scales)):
+        options = ("noise", self.noise), ("scales", self.scales), ("mean", self.mean)
+        for name, value in options:
             if value:
                 parts.append(f"{name}={value:g}")
         if self.sampling != "uniform":
@@ -63,13 +65,13 @@ class EntriesCell:
 
     def rank_given(self, trial: int) -> int | None:
         """The bound passed to ``complete``: the rank, another bound, or none."""
-        bound = self.rank if self.bound is None else self.bound
+        bound = self._rank_with_mean if self.bound is None else self.bound
         return None if bound == UNKNOWN else bound
 
     def plant(self, trial: int) -> PlantedEntries:
         """The problem of a trial."""
         n1, n2 = self.shape
-        free = degrees_of_freedom(n1, n2, self.rank)
+        free = degrees_of_freedom(n1, n2, self._rank_with_mean)
         return plant_entries(
             n1,
             n2,
@@ -80,9 +82,14 @@ class EntriesCell:
             noise=self.noise,
             condition_number=self.condition_number,
             scales=self.scales,
+            mean=self.mean,
             sampling=self.sampling,
             rng=self.seed(trial),
         )
+
+    @property
+    def _rank_with_mean(self) -> int:
+        return self.rank + (self.mean != 0)
 
 
 def _square(oversampling: float, target: float) -> EntriesCell:
@@ -117,6 +124,12 @@ _CELLS = (
     EntriesCell("power-law sampling, ρ = 6", 6, _FIVE, sampling="power-law", target=0.95),
     EntriesCell("scales 0.5, own scale 5 %, ρ = 6", 6, _FIVE, scales=0.5, target=0.95),
     EntriesCell("scales 1, own scale 5 %, ρ = 6", 6, _FIVE, scales=1.0, target=0.8),
+    EntriesCell("mean 10, own scale 10 %, ρ = 6", 6, 0.1, mean=10.0, target=0.95),
+    EntriesCell("mean 10, no rank given, ρ = 6", 6, 0.1, mean=10.0, bound=UNKNOWN, target=0.95),
+    EntriesCell("mean 100, no rank given, ρ = 6", 6, 0.1, mean=100.0, bound=UNKNOWN),
+    EntriesCell(
+        "mean 10, noise 5 %, no rank given, ρ = 6", 6, 0.1, noise=0.05, mean=10.0, bound=UNKNOWN
+    ),
 )
 _SMALL = (60, 50)
 _QUICK_CELLS = (

@@ -46,6 +46,7 @@ def cast(xp: Any, planted: Planted, dtype: str = "float64") -> tuple[Any, Any]:
     return xp.asarray(planted.A.astype(dtype)), xp.asarray(planted.y.astype(dtype))
 
 
+@pytest.mark.slow_with_jax
 def test_every_result_equals_that_of_recover(xp: Any, mixed: list[Planted]) -> None:
     solver = SHORT
     if "jax" in xp.__name__:  # JAX compiles every operation for every batch size
@@ -82,9 +83,8 @@ def test_batch_size_does_not_matter(
         assert np.allclose(result.residual, single.residual, atol=1e-6)
 
 
+@pytest.mark.slow_with_jax
 def test_float32(xp: Any, mixed: list[Planted]) -> None:
-    if "jax" in xp.__name__:
-        pytest.skip("JAX compiles every operation for every dtype and batch size")
     easy = [mixed[0], mixed[4]]
     data = [cast(xp, planted, "float32") for planted in easy]
     for solver in ("gauss-newton", "message-passing"):

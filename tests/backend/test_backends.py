@@ -62,9 +62,8 @@ def test_hard_outliers_are_detected_with_every_library(xp: Any, dtype: str) -> N
     assert evaluate(result, planted).error < ERROR[dtype]
 
 
+@pytest.mark.slow_with_jax
 def test_faults_of_sensors_are_learned_with_every_library(xp: Any, dtype: str) -> None:
-    if "jax" in xp.__name__ and dtype == "float32":
-        pytest.skip("JAX compiles every operation for every dtype")
     planted = plant(20, 15, 1, 160, outliers=0.3, outlier_model="gain:1.2", rng=3)
     result = rr.recover(*cast(xp, planted, dtype), 1, solver=FAULTS)
     assert result.status is rr.Status.RECOVERED
@@ -146,6 +145,7 @@ else:
 """
 
 
+@pytest.mark.slow
 def test_jax_works_without_float64() -> None:
     pytest.importorskip("jax")
     environment = {name: os.environ[name] for name in os.environ if name != "JAX_ENABLE_X64"}

@@ -58,6 +58,7 @@ def test_complex_numbers_raise(xp: Any) -> None:
         as_floating(xp.asarray([1 + 2j], dtype=xp.complex128), "A")
 
 
+@pytest.mark.slow_with_jax
 @pytest.mark.parametrize("given", ["bool", "int8", "int64"])
 def test_problem_of_integers_is_solved(given: str, xp: Any) -> None:
     rng = np.random.default_rng(0)

@@ -98,6 +98,7 @@ def test_it_is_an_operator(library: str, device: Any, dtype: str) -> None:
     assert check_operator(seeded(library, device, ensemble="sign", dtype=dtype)).passed
 
 
+@pytest.mark.slow_with_jax
 @in_every_library
 @pytest.mark.parametrize("ensemble", ENSEMBLES)
 def test_measurements_of_numpy_are_solved(library: str, device: Any, ensemble: Any) -> None:

@@ -141,6 +141,7 @@ def test_view_uses_the_row_norms_of_the_family(
     assert np.allclose(norms, factor * np.linalg.norm(A, axis=(1, 2)))
 
 
+@pytest.mark.slow_with_jax
 def test_batched_operator_agrees_with_each_member(xp: Any, dtype: str) -> None:
     rng = np.random.default_rng(0)
     A, B, U, V, w, W = (

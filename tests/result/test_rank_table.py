@@ -24,6 +24,7 @@ def table(errors: dict[int, float], chosen: int, largest: int = 20) -> RankTable
         ({1: 0.6, 2: 0.4, 3: 0.3, 4: 0.29}, 3, 20, False, "no clear gap between the ranks; about"),
         ({1: 0.6, 2: 0.1, 3: 0.05}, 3, 20, False, "no clear gap between the ranks; see"),
         ({1: 0.6, 2: 0.01, 3: 0.002}, 2, 20, False, "no clear gap"),
+        ({1: 0.9, 6: 0.36, 12: 0.1}, 12, 20, False, "no clear gap"),
         ({1: 1.02, 2: 0.98}, 1, 20, False, "no low-rank structure was found: ranks up to 2"),
     ],
 )

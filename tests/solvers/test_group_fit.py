@@ -116,6 +116,7 @@ def test_offsets_are_equal_before_rows_are_scaled(clean: Planted) -> None:
     assert np.array_equal(best.smaller, wrong)
 
 
+@pytest.mark.slow_with_jax
 def test_groups_are_found_by_every_library(xp: Any, clean: Planted) -> None:
     y, wrong = faulty(clean, "gain", 0.4)
     problem = Problem(as_operator(xp.asarray(clean.A)), xp.asarray(y), 2)

@@ -74,6 +74,7 @@ def rows_of(A: Any) -> Any:
     return as_operator(A).asarray(np.flatnonzero(np.arange(M) % 4))
 
 
+@pytest.mark.slow_with_jax
 @pytest.mark.parametrize("kind", OPERATORS)
 def test_leverages_are_those_of_weighted_least_squares(xp: Any, kind: str) -> None:
     """Against the hat matrix, with the map applied to every unit vector."""

@@ -123,9 +123,8 @@ def test_pure_noise_has_no_estimated_rank() -> None:
     assert estimator.rank(problem, outcome) is None
 
 
+@pytest.mark.slow_with_jax
 def test_each_problem_of_a_batch_has_its_own_rank(xp: Any) -> None:
-    if "jax" in xp.__name__:
-        pytest.skip("JAX compiles every operation for every batch size")
     ranks = [1, 3] if "strict" in xp.__name__ else [1, 3, 2, 1]  # strict is slow
     planted = [plant(16, 12, r, 260, outliers=0.05, noise=0.02, rng=r) for r in ranks]
     data = [(xp.asarray(one.A), xp.asarray(one.y)) for one in planted]

@@ -77,25 +77,25 @@ class Solution:
 
 
 @dataclass(frozen=True, eq=False)
+class Level:
+    """Components that explain most of the entries, and the typical size of what they leave."""
+
+    explained: Fit | None
+    typical: float
+
+    @property
+    def rank(self) -> int:
+        """The number of components."""
+        return 0 if self.explained is None else int(self.explained.point.values.shape[0])
+
+
+@dataclass(frozen=True, eq=False)
 class Attempt:
-    """Fits of several ranks from one point of the path, and what they showed."""
+    """What fits of several ranks showed: an exact solution, or a rank that leaves only noise."""
 
-    fits: dict[int, Fit]
+    level: Level
     exact: Solution | None = None
-    enough: int | None = None  # the rank that leaves only noise
-
-    def explained(self, sample: Sample, limit: int, before: Fit | None) -> Fit | None:
-        """The fit of the lowest rank that explains most of what was not explained before.
-
-        None if there is none, or nothing to explain after it, or it has the largest rank.
-        """
-        typical = sample.deviation if before is None else before.deviation(sample)
-        for rank in sorted(self.fits):
-            deviation = self.fits[rank].deviation(sample)
-            if deviation <= _EXPLAINED * typical:
-                more = rank < limit and deviation > exact_tolerance(sample)
-                return self.fits[rank] if more else None
-        return None
+    enough: int | None = None
 
 
 class Search:
@@ -157,17 +157,11 @@ class Search:
 
     def _solution_by(self, part: Sample, kept: Array | None, limit: int) -> Solution:
         """The best solution, looked for with a part of the entries; None: with all of them."""
-        explained: Fit | None = None
-        for _ in range(_LEVELS):
-            look = self._looked(part, limit, explained)
-            attempt = self._exact_solution(part, kept, look)
-            if attempt.exact is not None:
-                return attempt.exact
-            further = attempt.explained(part, limit, explained)
-            if attempt.enough is not None or further is None:
-                break
-            explained = further
-        return self._noisy_solution(part, limit, explained, attempt.enough)
+        level = Level(None, part.deviation)
+        attempt = self._attempt(part, kept, limit, level, _LEVELS) or Attempt(level)
+        if attempt.exact is not None:
+            return attempt.exact
+        return self._noisy_solution(part, limit, attempt.level.explained, attempt.enough)
 
     def _limits(self, bound: int | None) -> Iterator[int]:
         """The largest ranks to try, one after the other."""
@@ -189,20 +183,30 @@ class Search:
         start = self._path.start(sample, limit, self._rng, explained)
         return self._path.advance(sample, start, _LOOK, self._watch)
 
-    def _exact_solution(self, part: Sample, kept: Array | None, look: PathPoint) -> Attempt:
-        """A solution that fits the entries up to rounding, if there is one.
+    def _attempt(
+        self, part: Sample, kept: Array | None, limit: int, level: Level, levels: int
+    ) -> Attempt | None:
+        """A solution that fits the entries up to rounding, or a rank that leaves only noise.
 
         If no rank was given, lower ranks are tried first. Higher ones are not tried if only noise
-        is left: they would fit it, which takes long.
+        is left: they would fit it, which takes long. If a fit explains most of the entries, what
+        it leaves is searched in the same way, in its own units, before a higher rank is tried.
         """
-        waiting, noise, fits = candidate_ranks(look.singular_values), {}, {}
+        look = self._looked(part, limit, level.explained)
+        waiting = [rank for rank in candidate_ranks(look.singular_values) if rank > level.rank]
+        largest, noise, further = look.left.shape[1], {}, None
         if self._by_structure:
             waiting.sort()
-        while waiting:
+        while waiting or further is not None:
+            if further is not None and waiting in ([], [largest]):
+                found = self._attempt(part, kept, limit, further, levels - 1)
+                if found is not None:
+                    return found
+                waiting, further, levels = [max(noise) + 1, *waiting], None, 1
             rank = waiting.pop(0)
             if rank in noise:
                 continue
-            fits[rank] = fit = self._fit(part, look, rank)
+            fit = self._fit(part, look, rank)
             noise[rank] = robust_deviation(part.residual(*fit.factors))
             values = to_numpy(fit.point.values)
             self._compared[rank] = self._row(part, noise[rank] / part.deviation, values)
@@ -211,16 +215,19 @@ class Search:
                 if solution is not None and self._is_surplus(fit, part, look):
                     waiting.insert(0, rank - 1)
                 elif solution is not None:
-                    return Attempt(fits, exact=solution)
+                    return Attempt(level, exact=solution)
             elif self._by_structure and self._has_only_noise(part, fit):
-                return Attempt(fits, enough=rank)
-            elif rank < look.left.shape[1]:
+                return Attempt(level, enough=rank)
+            elif rank < largest:
+                if levels > 1 and noise[rank] <= _EXPLAINED * level.typical:
+                    if further is None or rank < further.rank:
+                        further = Level(fit, noise[rank])
                 # The rank may be higher if that leaves less noise; otherwise the data has noise.
-                if noise[rank] < _LESS_NOISE * noise.get(rank - 1, math.inf):
+                elif noise[rank] < _LESS_NOISE * noise.get(rank - 1, math.inf):
                     waiting.insert(0, rank + 1)
                 else:
                     break
-        return Attempt(fits)
+        return None
 
     def _has_only_noise(self, sample: Sample, fit: Fit) -> bool:
         """Whether the residuals of a fit, without those of outliers, have no further component."""

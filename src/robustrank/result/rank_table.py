@@ -107,6 +107,9 @@ class RankTable:
         chosen = errors.get(self.chosen)
         if chosen is None:
             return False
+        # If ranks were skipped, the error may have fallen gradually. Nothing is above a full rank.
+        if self.chosen - 1 not in errors and 1 < self.chosen < self.largest:
+            return False
         lower = [row.error for row in self.rows if row.rank < self.chosen]
         higher = [row.error for row in self.rows if row.rank > self.chosen]
         needed = min(lower, default=1.0) >= _CLEAR * chosen

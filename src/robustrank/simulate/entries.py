@@ -118,6 +118,7 @@ def plant_entries(
     noise: float = 0.0,
     condition_number: float | None = None,
     scales: float = 0.0,
+    mean: float = 0.0,
     sampling: str = "uniform",
     rng: int | np.random.Generator | None = None,
 ) -> PlantedEntries:
@@ -138,6 +139,10 @@ def plant_entries(
         by default the factors are Gaussian.
     scales
         The standard deviation of the logarithm of random scales of the rows and of the columns.
+    mean
+        A constant that is added to all entries, relative to the standard deviation of an entry
+        without it. If it is not zero, the rank of the matrix is larger by one. Outliers are made
+        before it is added.
     sampling
         ``"uniform"``, or ``"power-law"``: the number of entries of a row, and of a column, is
         proportional to 1/k for the k-th row in a random order, as far as there are that many.
@@ -182,6 +187,10 @@ def plant_entries(
     corrupted[generator.choice(len(clean), count, replace=False)] = True
     corrupt = ENTRY_OUTLIER_MODELS[outlier_model][1]
     values[corrupted] = corrupt(_Context(values[corrupted], deviation, largest, generator))
+    if mean:
+        values = values + mean * deviation
+        left = np.hstack([left, np.ones((n1, 1))])
+        right = np.hstack([right, np.full((n2, 1), mean * deviation)])
     return PlantedEntries(rows, columns, values, corrupted, left, right)
 
 
