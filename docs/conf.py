@@ -9,8 +9,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "extensions"))
 
-from example_data import pattern_of_runnable_examples
 from external_names import write_inventories
+from gallery_scripts import pattern_of_runnable_examples, place_in_gallery
+from sphinx_gallery.sorting import FunctionSortKey
 
 import robustrank
 
@@ -64,12 +65,11 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "doc_module": ("robustrank",),
     "backreferences_dir": "gallery/backreferences",
-    "reference_url": {"robustrank": None},
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
     "min_reported_time": 1000,
-    "within_subsection_order": "ExampleTitleSortKey",
+    "within_subsection_order": FunctionSortKey(place_in_gallery),
     "matplotlib_animations": False,
 }
 

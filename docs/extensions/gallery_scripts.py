@@ -1,10 +1,35 @@
-"""Which scripts of the gallery can run here: three of them use data that other packages provide."""
+"""The scripts of the gallery: their order, and which can run here.
+
+Three of them use data that other packages provide.
+"""
 
 from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
 from pathlib import Path
+
+_ORDER = (
+    "first_recovery",
+    "outlier_kinds",
+    "faulty_sensor",
+    "choosing_rank",
+    "error_bars",
+    "planning",
+    "ratings",
+    "weather",
+    "background",
+    "sklearn_pipeline",
+    "from_disk",
+    "local_cluster",
+    "gpu",
+)
+
+
+def place_in_gallery(script: str) -> int:
+    """The position of a script, such as ``plot_planning.py``; those not listed come last."""
+    name = script.removeprefix("plot_").removesuffix(".py")
+    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
 
 
 def pattern_of_runnable_examples() -> str:
