@@ -49,15 +49,16 @@ rejected = np.array([result.outliers[sensor == k].mean() for k in range(1, senso
 faulty = np.flatnonzero(rejected > 0.5) + 1
 print("sensors of which most readings are rejected:", *faulty)
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+figure, axis = plt.subplots(figsize=(7, 3.6), layout="constrained")
 colors = dict(zip(faulty, ("tab:blue", "tab:orange"), strict=True))
-bars = axes[0].bar(range(1, sensors + 1), rejected, color="0.6")
+bars = axis.bar(range(1, sensors + 1), rejected, color="0.6")
 for k, color in colors.items():
     bars[k - 1].set_color(color)
-axes[0].axhline(0.5, color="0.4", linestyle="--", linewidth=1)
-axes[0].set(xlabel="sensor", ylabel="fraction of rejected readings", ylim=(0, 1.05))
-axes[0].set_xticks(range(1, sensors + 1))
-axes[0].set_title("Most readings of two sensors are rejected")
+axis.axhline(0.5, color="0.4", linestyle="--", linewidth=1)
+axis.set(xlabel="sensor", ylabel="fraction of rejected readings", ylim=(0, 1.05))
+axis.set_xticks(range(1, sensors + 1))
+axis.set_title("Most readings of two sensors are rejected")
+plt.show()
 
 # %%
 # The rejected readings also show what is wrong. Against the prediction of the recovered matrix, an
@@ -65,15 +66,16 @@ axes[0].set_title("Most readings of two sensors are rejected")
 
 prediction = result.predict(A)
 good = ~np.isin(sensor, faulty)
-axes[1].plot(prediction[good], y[good], ".", color="0.6", markersize=4, label="other sensors")
+figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+axis.plot(prediction[good], y[good], ".", color="0.6", markersize=4, label="other sensors")
 for (k, color), marker in zip(colors.items(), "sx", strict=True):
     own = sensor == k
     gain, offset = np.polyfit(prediction[own], y[own], 1)
     print(f"sensor {k}: reading = {gain:.2f} × prediction {offset:+.2f}")
-    axes[1].plot(prediction[own], y[own], marker, color=color, markersize=4, label=f"sensor {k}")
-axes[1].set(xlabel="prediction (units of the readings)", ylabel="reading")
-axes[1].set_title("The kind of the fault")
-axes[1].legend(loc="upper left")
+    axis.plot(prediction[own], y[own], marker, color=color, markersize=4, label=f"sensor {k}")
+axis.set(xlabel="prediction (units of the readings)", ylabel="reading")
+axis.set_title("The kind of the fault")
+axis.legend(loc="upper left")
 plt.show()
 
 # %%

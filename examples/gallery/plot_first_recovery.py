@@ -102,5 +102,5 @@ plt.show()
 #
 # - Without ``rank=3`` the rank is estimated: :doc:`plot_choosing_rank`.
 # - Real readings have noise, and then the entries have error bars: :doc:`plot_error_bars`.
-# - Which errors are withstood, and how many of them: :doc:`plot_outlier_kinds`.
+# - Which errors are tolerated, and how many of them: :doc:`plot_outlier_kinds`.
 # - How many measurements are needed: :doc:`plot_planning`.

@@ -1,5 +1,5 @@
 """
-Which outliers are withstood
+Which outliers are tolerated
 ============================
 
 An outlier may be anything: a large number, the reading of a stuck sensor, a wrong sign, or the
@@ -68,11 +68,11 @@ figure.colorbar(image, label="fraction of trials")
 plt.show()
 
 # %%
-# What to notice: 20 % of any kind are withstood. Large outliers, and faults that change many
-# measurements in the same way (a constant value, a gain, an offset), are withstood at 40 %, too.
+# What to notice: 20 % of any kind are tolerated. Large outliers, and faults that change many
+# measurements in the same way (a constant value, a gain, an offset), are tolerated at 40 %, too.
 # Outliers that look like measurements are harder. Flipped signs are the hardest kind: they are
 # exact measurements of −M, which has the same rank. With more measurements, more outliers are
-# withstood.
+# tolerated.
 #
 # Half and half
 # -------------

@@ -8,6 +8,7 @@ import pickle
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.operators import DenseOperator, WatchedTangent, as_operator
+from robustrank.operators import DenseOperator, OutOfTime, WatchedTangent, as_operator
 from robustrank.simulate import Planted, plant
 
 PACKAGE = str(Path(rr.__file__).parent)
@@ -135,13 +136,13 @@ class Interruption:
             sys.setprofile(None)
 
 
-@pytest.fixture(scope="module")
-def prepared() -> Callable[[], rr.Recovery]:
+@pytest.fixture(scope="module", params=[2, None], ids=["rank", "no rank"])
+def prepared(request: pytest.FixtureRequest) -> Callable[[], rr.Recovery]:
     """A run on a validated operator, with several attempts."""
     planted = plant(6, 5, 1, 40, outliers=0.1, rng=0)
     operator = as_operator(planted.A)
     solver = rr.Portfolio((rr.GaussNewton(max_iterations=2), rr.GaussNewton()))
-    return lambda: rr.recover(operator, planted.y, 2, solver=solver)
+    return lambda: rr.recover(operator, planted.y, request.param, solver=solver)
 
 
 def test_ctrl_c_at_any_moment_of_a_run_raises_with_a_result(
@@ -166,6 +167,48 @@ def test_ctrl_c_at_any_moment_of_a_run_raises_with_a_result(
         else:
             pytest.fail(f"Ctrl-C at call {at_call} was ignored")
     assert in_validation < 150  # afterwards there is always a result
+
+
+def test_ctrl_c_after_the_search_for_the_rank_keeps_what_it_found(small: Planted) -> None:
+    """The solver that follows begins again, with one pass; before that it has nothing."""
+    found = rr.recover(small.A, small.y)
+    assert found.status is rr.Status.RECOVERED
+    searched = False
+
+    class Interrupted(DenseOperator):
+        def tangent(self, *arguments: Any, **options: Any) -> Any:
+            if searched:
+                press_ctrl_c()
+            return super().tangent(*arguments, **options)
+
+    def callback(progress: rr.Progress) -> None:
+        nonlocal searched
+        searched = progress.misfit < 1e-6
+
+    A = Interrupted(small.A.reshape(400, -1), (20, 15))
+    with pytest.raises(rr.Interrupted) as caught:
+        rr.recover(A, small.y, callback=callback)
+    np.testing.assert_allclose(caught.value.recovery.matrix, found.matrix, atol=1e-3)
+
+
+@pytest.mark.parametrize("passes", [1, 2, 3, 5])
+def test_a_time_limit_during_the_search_for_the_rank_gives_a_result(
+    small: Planted, passes: int
+) -> None:
+    count = 0
+
+    class Slow(DenseOperator):
+        def tangent(self, *arguments: Any, **options: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count == passes:
+                time.sleep(1.5)
+                raise OutOfTime
+            return super().tangent(*arguments, **options)
+
+    result = rr.recover(Slow(small.A.reshape(400, -1), (20, 15)), small.y, time_limit=1.0)
+    assert result.status is rr.Status.TIME_LIMIT
+    assert np.all(np.isfinite(result.matrix))
 
 
 def test_ctrl_c_during_the_certificate_keeps_the_result_uncertified(

@@ -16,6 +16,7 @@ from scipy import sparse
 
 import robustrank as rr
 from robustrank.backend import to_numpy
+from robustrank.cli.columns import Choice
 from robustrank.cli.data import read_data
 from robustrank.cli.tables import read_table
 from robustrank.operators import as_operator
@@ -105,7 +106,7 @@ def test_measurements_are_read(form: str, tmp_path: Path) -> None:
     name, write, column = VECTORS[form]
     write(tmp_path / name.partition(":")[0])
     np.save(tmp_path / "A.npy", A)
-    data = read_data(None, [tmp_path / "A.npy"], tmp_path / name, column=column)
+    data = read_data(None, [tmp_path / "A.npy"], tmp_path / name, chosen=Choice(column))
     assert data.y.tolist() == Y.tolist()
 
 
@@ -190,7 +191,7 @@ PROBLEMS: dict[str, tuple[str, Callable[[Path], Any], str | None]] = {
 def test_both_are_read_from_one_file(form: str, tmp_path: Path) -> None:
     name, write, column = PROBLEMS[form]
     write(tmp_path / name)
-    data = read_data(tmp_path / name, [], None, column=column)
+    data = read_data(tmp_path / name, [], None, chosen=Choice(column))
     assert data.y.tolist() == Y.tolist()
     assert np.array_equal(np.asarray(data.A).reshape(5, 12), FLAT)
 
@@ -346,7 +347,7 @@ BAD: dict[str, tuple[str, Callable[[Path], Any] | None, str | None, str]] = {
         "y.npy",
         lambda path: np.save(path, Y),
         "y",
-        "--column chooses a column of a table, such as a CSV file, not of",
+        "choose columns of a table, such as a CSV file, not of",
     ),
     "missing key": (
         "y.npz:z",
@@ -410,7 +411,7 @@ def test_invalid_measurements_raise(case: str, tmp_path: Path) -> None:
         write(tmp_path / name.partition(":")[0])
     np.save(tmp_path / "A.npy", A)
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        read_data(None, [tmp_path / "A.npy"], tmp_path / name, column=column)
+        read_data(None, [tmp_path / "A.npy"], tmp_path / name, chosen=Choice(column))
 
 
 def test_a_table_with_both_needs_the_column_of_the_measurements(tmp_path: Path) -> None:
@@ -434,7 +435,7 @@ def test_missing_library_is_named(
     np.save(tmp_path / "A.npy", A)
     monkeypatch.setitem(__import__("sys").modules, missing, None)
     with pytest.raises(ImportError, match=message):
-        read_data(None, [tmp_path / "A.npy"], tmp_path / name, column=column)
+        read_data(None, [tmp_path / "A.npy"], tmp_path / name, chosen=Choice(column))
 
 
 def test_matrix_and_outliers_are_written_from_a_table_of_sensors(tmp_path: Path) -> None:
@@ -457,6 +458,56 @@ def test_matrix_and_outliers_are_written_from_a_table_of_sensors(tmp_path: Path)
     without_rank = ["sensors.csv", *options[:4], "--out", "m.npy"]
     assert run("recover", *without_rank, cwd=tmp_path).returncode == 0
     assert np.load(tmp_path / "m.outliers.npy").tolist() == planted.outliers.tolist()
+
+
+def sensor_log(folder: Path) -> rr.simulate.Planted:
+    """A log of seven sensors with the time; the third has an offset, and the fifth a wrong sign."""
+    planted = rr.simulate.plant(8, 6, 1, 210, rng=2)
+    sensors, y = np.arange(210) % 7, planted.y.copy()
+    y[sensors == 2] += 1.5
+    y[sensors == 4] *= -1
+    table = pd.DataFrame(planted.A.reshape(210, -1)).add_prefix("a")
+    table.insert(0, "sensor", [f"S{k}" for k in sensors])
+    table.insert(1, "time", [f"2026-11-17 12:{k // 60:02}:{k % 60:02}" for k in range(210)])
+    table.assign(reading=y).to_csv(folder / "log.csv", index=False)
+    return planted
+
+
+def test_faulty_sensors_are_listed_by_group(tmp_path: Path) -> None:
+    planted = sensor_log(tmp_path)
+    options = ["--column", "reading", "--shape", "8x6", "--ignore", "time", "--out", "matrix.csv"]
+    done = run("recover", "log.csv", *options, "--group", "sensor", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "S2  30 of 30 rejected; value ≈ 1 × fitted + 1.5\n" in done.stdout
+    assert "S4  30 of 30 rejected; value ≈ -1 × fitted" in done.stdout
+    assert "5 groups have none\n" in done.stdout
+    matrix = np.loadtxt(tmp_path / "matrix.csv", delimiter=",")
+    assert np.allclose(matrix, planted.left @ planted.right.T)
+    listed = pd.read_csv(tmp_path / "matrix.outliers.csv")
+    assert set(listed["group"]) == {"S2", "S4"}
+    # The same with A in another file.
+    np.save(tmp_path / "A.npy", planted.A)
+    files = ["--sensing", "A.npy", "--measurements", "log.csv", "--column", "reading"]
+    done = run("recover", *files, "--group", "sensor", cwd=tmp_path)
+    assert "S2  30 of 30 rejected" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--shape 8x6", "line 2: 'S0' is not a number; leave out a column that is not part of A"),
+        ("--shape 8x6 --ignore place", "has no column 'place'; it has 51 columns"),
+        ("--shape 8x5 --ignore sensor --ignore time", "A has 48 columns, but --shape 8x5 needs 40"),
+        ("--ignore sensor --ignore time", "pass the shape of the matrix with --shape"),
+    ],
+)
+def test_columns_that_are_not_part_of_the_sensing_data(
+    options: str, message: str, tmp_path: Path
+) -> None:
+    sensor_log(tmp_path)
+    done = run("recover", "log.csv", "--column", "reading", *options.split(), cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
 
 
 def test_outliers_are_not_written_over_an_input(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from command_line import run
 import robustrank as rr
 from robustrank import api
 from robustrank.api.inputs import SensingDataLost
-from robustrank.cli.recover import recover
+from robustrank.cli.data import MeasuredData
+from robustrank.cli.recover import _Outcome, _written, recover
 from robustrank.simulate import plant
 
 
@@ -75,6 +77,24 @@ def test_resuming_continues_from_the_saved_result(
     assert np.allclose(resumed.matrix, whole.matrix, rtol=1e-8)
     assert resumed.iterations < whole.iterations
     assert resumed.passes < whole.passes
+
+
+@pytest.mark.parametrize("status", [rr.Status.INTERRUPTED, rr.Status.UNEXPLAINED])
+def test_a_stopped_run_does_not_replace_a_better_result(
+    folder: Path, status: rr.Status, tmp_path: Path
+) -> None:
+    """It may be stopped before it has read the data once, and has nothing then."""
+    state = tmp_path / "state.npz"
+    _, good = solve(folder, state, "--sensing", "A.npy")
+    worse = replace(
+        good, status=status, certificate=replace(good.certificate, misfit=1.0), left=0 * good.left
+    )
+    data = MeasuredData(None, np.load(folder / "y.npz")["y"], None)
+    outcome = _written(_Outcome(worse), state, good, data, {"resume": state})
+    kept = status is rr.Status.INTERRUPTED
+    assert bool(outcome.kept) is kept
+    assert bool(outcome.written) is not kept
+    assert bool(rr.load(state).matrix.any()) is kept
 
 
 def test_workers_give_the_same_bits(folder: Path, whole: rr.Recovery, tmp_path: Path) -> None:

@@ -45,12 +45,21 @@ SELF_CONTAINED = {
     "plot_sklearn_pipeline": ("sklearn",),
 }
 # Runs a script as Sphinx-Gallery does, and fails if it makes no figure.
+# As sphinx-gallery does: cell by cell, with the figures of each cell drawn and closed after it.
 DRIVER = """
-import runpy, sys
+import sys
 import matplotlib.pyplot as plt
 
-runpy.run_path(sys.argv[1], run_name="__main__")
-assert plt.get_fignums(), "the script made no figure"
+names, pictures = {"__name__": "__main__"}, 0
+for cell in open(sys.argv[1], encoding="utf-8").read().split("\\n# %%\\n"):
+    exec(compile(cell, sys.argv[1], "exec"), names)
+    for number in plt.get_fignums():
+        figure = plt.figure(number)
+        figure.canvas.draw()
+        assert figure.axes and all(axis.has_data() for axis in figure.axes), "an empty picture"
+        pictures += 1
+    plt.close("all")
+assert pictures, "the script made no figure"
 """
 HIDE_TORCH = """
 import sys

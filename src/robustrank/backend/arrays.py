@@ -102,6 +102,12 @@ def floating_dtype(array: Array, name: str) -> str:
     """
     given = dtype_name(array)
     used = given if given in ("float32", "float64") else _CONVERTED.get(given)
+    if used is None and "complex" in given:
+        raise TypeError(
+            f"{name} has dtype {array.dtype}; expected float32 or float64. Complex numbers are not "
+            "supported. If the matrix is real, the real and the imaginary part of a measurement "
+            "are two measurements: pass np.concatenate([A.real, A.imag]), and y in the same way"
+        )
     if used is None:
         raise TypeError(
             f"{name} has dtype {array.dtype}; expected float32 or float64, or integers or booleans,"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from robustrank.cli.frames import FRAME_SUFFIXES, read_frame
-from robustrank.cli.text_tables import opened_table
+from robustrank.cli.text_tables import NotANumber, opened_table
 
 Matrix = np.ndarray[Any, Any]
 _SHOWN = 10  # columns that a message lists
@@ -68,17 +69,40 @@ def place_of(table: Table, column: str, *, numeric: bool = True) -> int:
     raise ValueError(f"{table.path} has no column {column!r}; it has {_listed(table)}")
 
 
-def read_vector(path: Path, column: str | None) -> Matrix:
+@dataclass(frozen=True)
+class Choice:
+    """Which columns of a table have what, by name or by number from 1."""
+
+    measurements: str | None = None
+    group: str | None = None  # names the sensor, or another group, of each measurement
+    ignored: tuple[str, ...] = ()  # neither part of A nor of y
+
+
+ALL_COLUMNS = Choice()
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What was read from a table."""
+
+    y: Matrix
+    A: Matrix | None = None
+    groups: list[str] | None = None
+
+
+def read_vector(path: Path, chosen: Choice) -> Columns:
     """The numbers in a column of a table, or in a table of one column or one row."""
     with opened(path) as table:
-        if column is not None:
-            return table.columns([], [place_of(table, column)])[1][:, 0]
-        if table.header is not None and table.width > 1:
+        if chosen.measurements is not None:
+            own = place_of(table, chosen.measurements)
+            texts, values = table.columns(_group_place(table, chosen), [own])
+            return Columns(values[:, 0], groups=texts[0] if texts else None)
+        if (table.header is not None and table.width > 1) or chosen.group is not None:
             raise _undecided(table)
         values = table.columns([], range(table.width))[1]
         if 1 not in values.shape:
             raise _undecided(table)
-        return values.ravel()
+        return Columns(values.ravel())
 
 
 def read_rows(path: Path) -> Matrix:
@@ -87,14 +111,29 @@ def read_rows(path: Path) -> Matrix:
         return table.columns([], range(table.width))[1]
 
 
-def read_both(path: Path, column: str | None) -> tuple[Matrix, Matrix]:
-    """The other columns of a table, (rows, columns), and the numbers in a column of it."""
+def read_both(path: Path, chosen: Choice) -> Columns:
+    """The numbers in a column of a table, and the other columns, (rows, columns), as A."""
     with opened(path) as table:
-        if column is None and "y" not in (table.header or ()):
+        if chosen.measurements is None and "y" not in (table.header or ()):
             raise _undecided(table)
-        own = place_of(table, "y" if column is None else column)
-        values = table.columns([], range(table.width))[1]
-    return np.delete(values, own, axis=1), values[:, own]
+        own = place_of(table, chosen.measurements or "y")
+        group = _group_place(table, chosen)
+        ignored = [place_of(table, name, numeric=False) for name in chosen.ignored]
+        others = [k for k in range(table.width) if k not in {own, *group, *ignored}]
+        if not others:
+            raise ValueError(f"{path} has no columns left for A; it has {_listed(table)}")
+        try:
+            texts, values = table.columns(group, [own, *others])
+        except NotANumber as error:
+            raise ValueError(
+                f"{error}; leave out a column that is not part of A with --ignore, or pass the "
+                "column that names the sensors with --group"
+            ) from error
+    return Columns(values[:, 0], values[:, 1:], texts[0] if texts else None)
+
+
+def _group_place(table: Table, chosen: Choice) -> list[int]:
+    return [] if chosen.group is None else [place_of(table, chosen.group, numeric=False)]
 
 
 def _undecided(table: Table) -> ValueError:

@@ -12,6 +12,7 @@ from robustrank.api import InterruptedCompletion
 from robustrank.cli.data import check_outputs
 from robustrank.cli.progress import meter
 from robustrank.cli.tables import read_table, write_completion
+from robustrank.cli.writing import without_interruption
 from robustrank.completion import Completion, CompletionProgress
 from robustrank.report import require_report_libraries, write_report
 
@@ -74,7 +75,8 @@ def complete(data: Path, out: Path | None, report: Path | None, quiet: bool, **g
             )
     except InterruptedCompletion as interruption:
         result = interruption.completion
-    written = [] if out is None else write_completion(out, result, table)
+    with without_interruption():
+        written = [] if out is None else write_completion(out, result, table)
     if report is not None:
         write_report(report, result, row_labels=table.row_names, column_labels=table.column_names)
         written.append(report)

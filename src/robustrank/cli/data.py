@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from robustrank.backend import available_memory, memory_bytes, to_numpy
-from robustrank.cli.columns import read_both, read_rows, read_vector
+from robustrank.cli.columns import ALL_COLUMNS, Choice, Columns, read_both, read_rows, read_vector
 from robustrank.cli.writing import outlier_file, write_outliers
 from robustrank.files import (
     atomic_writer,
@@ -50,6 +50,7 @@ class MeasuredData:
     A: Any  # an array, an array in files, or an operator
     y: Matrix
     truth: KnownTruth | None
+    groups: list[str] | None = None  # the name of the sensor, or another group, of each measurement
 
 
 class MatrixShape(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
@@ -73,12 +74,12 @@ def read_data(
     sensing: Sequence[Path],
     measurements: Path | None,
     memory_limit: str | None = None,
-    column: str | None = None,
+    chosen: Choice = ALL_COLUMNS,
 ) -> MeasuredData:
     """Read a problem from a file with A and y, from separate files, or from both.
 
     Several files of sensing data are read one after another. ``memory_limit`` is for sensing data
-    that is regenerated. ``column`` is that of the measurements in a table.
+    that is regenerated. ``chosen`` says what the columns of a table are.
     """
     if data is None and (not sensing or measurements is None):
         raise ValueError(
@@ -86,16 +87,21 @@ def read_data(
             "--measurements y.npy"
         )
     source = data if measurements is None else measurements
-    if column is not None and source is not None and is_array_file(source):
+    if chosen != ALL_COLUMNS and source is not None and is_array_file(source):
         raise ValueError(
-            f"--column chooses a column of a table, such as a CSV file, not of {source}"
+            "--column, --group and --ignore choose columns of a table, such as a CSV file, not of "
+            f"{source}"
         )
     wanted = [name for name, path in (("A", sensing), ("y", measurements)) if not path]
-    arrays = {} if data is None else _read_arrays(data, wanted, column)
+    arrays = {} if data is None else _read_arrays(data, wanted, chosen)
+    groups = arrays.pop("groups", None)
     if measurements is None:
         y = _member(arrays, "y", data)
+    elif is_array_file(measurements):
+        y = _vector(open_array(measurements, "y"))
     else:
-        y = _read_measurements(measurements, column)
+        columns = read_vector(measurements, chosen)
+        y, groups = columns.y, columns.groups
     A: Any
     if sensing:
         A = _read_sensing(sensing)
@@ -103,11 +109,11 @@ def read_data(
         A = _seeded(arrays, y, data, memory_limit)
     else:
         A = _member(arrays, "A", data)
-    return MeasuredData(A, y, _truth(arrays, _size(A), data))
+    return MeasuredData(A, y, _truth(arrays, _size(A), data), groups)
 
 
-def _read_arrays(path: Path, wanted: Sequence[str], column: str | None) -> dict[str, Any]:
-    """The arrays of a file by name, or the columns of a table as A and y."""
+def _read_arrays(path: Path, wanted: Sequence[str], chosen: Choice) -> dict[str, Any]:
+    """The arrays of a file by name, or the columns of a table as A, y and groups."""
     if path.suffix.lower() in _WITH_KEYS:
         arrays = {name: open_array(f"{path}:{name}", name) for name in wanted}
         return arrays | ({"y": _vector(arrays["y"])} if "y" in arrays else {})
@@ -115,20 +121,15 @@ def _read_arrays(path: Path, wanted: Sequence[str], column: str | None) -> dict[
         return read_npz(path)
     if "y" not in wanted:
         return {"A": read_rows(path)}
-    if "A" not in wanted:
-        return {"y": read_vector(path, column)}
-    A, y = read_both(path, column)
-    return {"A": A, "y": y}
+    columns: Columns = (read_both if "A" in wanted else read_vector)(path, chosen)
+    found = {"A": columns.A, "y": columns.y, "groups": columns.groups}
+    return {name: values for name, values in found.items() if values is not None}
 
 
 def _read_sensing(paths: Sequence[Path]) -> Any:
     if len(paths) == 1 and not is_array_file(paths[0]):
         return read_rows(paths[0])
     return open_sensing(paths[0] if len(paths) == 1 else list(paths))
-
-
-def _read_measurements(path: Path, column: str | None) -> Matrix:
-    return _vector(open_array(path, "y")) if is_array_file(path) else read_vector(path, column)
 
 
 def _vector(values: Any) -> Matrix:
@@ -203,7 +204,8 @@ def read_start(resume: Path | None, out: Path | None) -> Recovery | None:
 def _member(arrays: dict[str, Matrix], name: str, path: Path | None) -> Matrix:
     if name not in arrays:
         found = ", ".join(arrays) or "no arrays"
-        raise ValueError(f"{path} contains no array named {name}; it contains {found}")
+        hint = f"; pass --sensing {path}:NAME and --measurements {path}:NAME" if arrays else ""
+        raise ValueError(f"{path} contains no array named {name}; it contains {found}{hint}")
     return arrays[name]
 
 
@@ -256,7 +258,7 @@ def _reserve(path: Path, use: str, taken: dict[Path, str]) -> None:
     taken[resolved(path)] = use
 
 
-def write_recovery(path: Path, recovery: Recovery, y: Matrix) -> list[Path]:
+def write_recovery(path: Path, recovery: Recovery, data: MeasuredData) -> list[Path]:
     """Write the complete result (``.npz``) or only the matrix (``.npy``, ``.csv``).
 
     The outliers are written beside a matrix. Returns the files.
@@ -271,9 +273,13 @@ def write_recovery(path: Path, recovery: Recovery, y: Matrix) -> list[Path]:
             np.save(stream, matrix, allow_pickle=False)
         else:
             np.savetxt(stream, matrix, delimiter=",", fmt="%.17g")
+    y, header = data.y, ["measurement", "value", "fitted", "residual"]
     flags, residual = to_numpy(recovery.outliers), to_numpy(recovery.residual)
     with np.errstate(invalid="ignore"):  # y may be infinite
         columns = [np.arange(len(y)), y.astype(float), y - residual, residual]
+    if data.groups is not None:
+        header.append("group")
+        columns.append(np.asarray(data.groups))
     listed = zip(*(column[flags] for column in columns), strict=True)
-    write_outliers(beside, flags, ["measurement", "value", "fitted", "residual"], listed)
+    write_outliers(beside, flags, header, listed)
     return [path, beside]

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from robustrank.cli.text_tables import NotANumber
+
 Matrix = np.ndarray[Any, Any]
 Labels = list[list[str]]
 
@@ -53,7 +55,7 @@ class FrameTable:
     def _numbers(self, place: int) -> Matrix:
         column = self.frame.iloc[:, place]
         if getattr(column.dtype, "kind", "O") not in "biuf":  # not dates, and not text of digits
-            raise ValueError(
+            raise NotANumber(
                 f"{self.path}: the column {self.header[place]!r} has values of type "
                 f"{column.dtype}; expected numbers"
             )

@@ -15,6 +15,7 @@ from robustrank import api, cluster
 from robustrank.api import SOLVERS, Interrupted
 from robustrank.api.inputs import SensingDataLost
 from robustrank.backend import memory_bytes
+from robustrank.cli.columns import Choice
 from robustrank.cli.data import (
     MatrixShape,
     MeasuredData,
@@ -23,11 +24,16 @@ from robustrank.cli.data import (
     read_start,
     write_recovery,
 )
+from robustrank.cli.groups import described, groups_of
 from robustrank.cli.progress import Meter, meter, solver_callback
+from robustrank.cli.writing import without_interruption
+from robustrank.files import resolved
 from robustrank.metrics import evaluate
+from robustrank.operators import Operator
 from robustrank.report import require_report_libraries, write_report
 from robustrank.result import Recovery
 from robustrank.solvers import Portfolio
+from robustrank.solvers.best_attempt import was_stopped
 
 _FILE = click.Path(path_type=Path)
 
@@ -56,6 +62,18 @@ _FILE = click.Path(path_type=Path)
     "--column",
     help="The column of a table that has the measurements, by name or by number from 1. Not "
     "needed if there is only one.",
+)
+@click.option(
+    "--group",
+    metavar="COLUMN",
+    help="The column of a table that names the sensor, or another group, of each measurement. The "
+    "rejected share of each is printed. It is not part of A.",
+)
+@click.option(
+    "--ignore",
+    metavar="COLUMN",
+    multiple=True,
+    help="A column of a table that is not part of A, such as the time. May be given several times.",
 )
 @click.option("--shape", type=MatrixShape(), help="Shape of the matrix; needed if A is (m, n1·n2).")
 @click.option("--symmetric", is_flag=True, help="The matrix is known to be symmetric.")
@@ -115,6 +133,7 @@ def recover(out: Path | None, report: Path | None, **given: Any) -> int:
     robustrank recover --sensing A.npy --measurements y.csv --rank 5 --out matrix.csv
     robustrank recover --sensing data.h5:/A --measurements sensors.csv --column reading
     robustrank recover sensors.csv --column reading --shape 20x15 --out matrix.csv
+    robustrank recover log.csv --column reading --group sensor --ignore time --shape 8x6
     robustrank recover --sensing A.npy --measurements y.npy --rank 5 --out s.npz --resume s.npz
 
     Ctrl-C stops the run; the result so far is still written. The last command continues from it
@@ -134,8 +153,9 @@ def recover(out: Path | None, report: Path | None, **given: Any) -> int:
         given["sensing"],
         given["measurements"],
         given["memory_limit"],
-        given["column"],
+        Choice(given["column"], given["group"], given["ignore"]),
     )
+    _check_shape(data, given)
     try:
         outcome = _solve(data, start, out, given)
     except TimeoutError as error:  # during the validation of the data
@@ -159,6 +179,7 @@ class _Outcome:
     loss: str = ""
     workers: str = ""
     written: tuple[Path, ...] = ()
+    kept: str = ""  # why nothing was written
 
 
 def _solve(
@@ -176,11 +197,42 @@ def _solve(
         with _client(given) as client:
             outcome = _recover(data, start, client, show, given)
             if out is not None:  # before the cluster is closed, which takes time and may fail
-                written = write_recovery(out, outcome.recovery, data.y)
-                outcome = replace(outcome, written=tuple(written))
+                outcome = _written(outcome, out, start, data, given)
             if client is None or outcome.loss:
                 return outcome
             return replace(outcome, workers=cluster.memory_report(client))
+
+
+def _written(
+    outcome: _Outcome, out: Path, start: Recovery | None, data: MeasuredData, given: dict[str, Any]
+) -> _Outcome:
+    """The outcome after it was written, unless it is worse than what it would replace."""
+    recovery = outcome.recovery
+    replaces = start if start is not None and resolved(given["resume"]) == resolved(out) else None
+    better = replaces is None or recovery.certificate.misfit <= replaces.certificate.misfit
+    if was_stopped(recovery) and not better:
+        text = f"{out} is unchanged: the run was stopped before it improved that result"
+        return replace(outcome, kept=text)
+    with without_interruption():
+        return replace(outcome, written=tuple(write_recovery(out, recovery, data)))
+
+
+def _check_shape(data: MeasuredData, given: dict[str, Any]) -> None:
+    """Raise in terms of the command if A does not have as many columns as the matrix entries."""
+    size: tuple[int, ...] = getattr(data.A, "shape", ())
+    if isinstance(data.A, Operator) or len(size) != 2:
+        return
+    if given["shape"] is None:
+        raise ValueError(
+            f"A has {size[1]} columns; pass the shape of the matrix with --shape, such as --shape "
+            f"{size[1]}x1"
+        )
+    n1, n2 = given["shape"]
+    if n1 * n2 != size[1]:
+        raise ValueError(
+            f"A has {size[1]} columns, but --shape {n1}x{n2} needs {n1 * n2}; columns of a table "
+            "that are not part of A can be left out with --ignore"
+        )
 
 
 def _recover(
@@ -246,5 +298,11 @@ def _print_summary(outcome: _Outcome, data: MeasuredData, written: list[Path]) -
             f"  ground truth     error {evaluation.error:.2e}; outliers: {score.found:,} found, "
             f"{score.missed:,} missed, {score.false_positives:,} false positives"
         )
+    if data.groups is not None:
+        lines = described(groups_of(data.groups, data.y, recovery))
+        for k, line in enumerate(lines):
+            click.echo(f"  {'groups' if k == 0 else '':<15}  {line}")
     for path in written:
         click.echo(f"  wrote            {path}")
+    if outcome.kept:
+        click.echo(f"  kept             {outcome.kept}")

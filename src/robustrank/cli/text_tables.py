@@ -25,6 +25,10 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _COMMENT = "#"
 
 
+class NotANumber(ValueError):  # noqa: N818
+    """A cell that should have a number has text."""
+
+
 @dataclass(eq=False)
 class TextTable:
     """The rows of a table with the number of their line, and how its numbers are written.
@@ -96,7 +100,7 @@ class TextTable:
         text = text.strip()
         value = self._value(text)
         if value is None:
-            raise ValueError(f"{self.path}, line {line}: {text!r} is not a number")
+            raise NotANumber(f"{self.path}, line {line}: {text!r} is not a number")
         used = "," if "," in text else "." if "." in text else ""
         self._point = self._point or used
         if used and used != self._point:

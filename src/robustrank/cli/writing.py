@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import signal
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,3 +51,18 @@ def _as_text(stream: IO[bytes]) -> Iterator[io.TextIOWrapper]:
     yield text
     text.flush()
     text.detach()
+
+
+@contextmanager
+def without_interruption() -> Iterator[None]:
+    """Ctrl-C is ignored while a result is written, which is quick, so that it is not lost."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

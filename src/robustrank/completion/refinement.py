@@ -9,7 +9,7 @@ from robustrank.backend import Array, epsilon, namespace
 from robustrank.completion.linearized import Linearized
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.watch import Watch
-from robustrank.linalg import Point, point_of, retract, scale_columns
+from robustrank.linalg import Point, point_of, retract
 from robustrank.operators import soft_weights
 from robustrank.theory import degrees_of_freedom
 
@@ -34,14 +34,6 @@ class Fit:
     def factors(self) -> tuple[Array, Array]:
         """P and Q, with the matrix P Qᵀ."""
         return self.point.scaled_left, self.point.right
-
-    def residuals(self, sample: Sample) -> tuple[Array, Array]:
-        """The residuals in the order of the rows, and in that of the columns."""
-        return _residuals(sample, self.point)
-
-    def deviation(self, sample: Sample) -> float:
-        """The robust standard deviation of the residuals."""
-        return robust_deviation(sample.residual(*self.factors))
 
 
 @dataclass(frozen=True)
@@ -69,7 +61,7 @@ class Narrowing:
         """The fit after all steps, which begin with this width; its cutoff is three widths."""
         point, deviation = point_of(P, Q), math.inf
         for step in range(self.steps):
-            rows, columns = _residuals(sample, point)
+            rows, columns = sample.residuals(point)
             deviation = robust_deviation(rows)
             width = max(width * self.decay, self.noise * deviation)
             weights = [soft_weights(residual, width) for residual in (rows, columns)]
@@ -134,7 +126,7 @@ class Inliers:
     @staticmethod
     def of(sample: Sample, fit: Fit) -> Inliers:
         """The entries within the cutoff of a fit."""
-        residuals = fit.residuals(sample)
+        residuals = sample.residuals(fit.point)
         xp = namespace(residuals[0])
         weights = tuple(xp.astype(xp.abs(r) <= fit.cutoff, r.dtype) for r in residuals)
         return Inliers(residuals, (weights[0], weights[1]))
@@ -156,14 +148,6 @@ def exact_tolerance(sample: Sample) -> float:
 
 def _least_damping(sample: Sample) -> float:
     return max(_ROUNDING, _ROUNDINGS * epsilon(sample.row_values))
-
-
-def _residuals(sample: Sample, point: Point) -> tuple[Array, Array]:
-    right = scale_columns(point.right, point.values)
-    return (
-        sample.residual(point.scaled_left, point.right),
-        sample.transposed.residual(right, point.left),
-    )
 
 
 def _step(

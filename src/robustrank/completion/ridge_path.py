@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, namespace, to_numpy
-from robustrank.completion.refinement import Fit
-from robustrank.completion.sample import Sample
+from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.watch import Watch
 from robustrank.linalg import Point, approximate_svd_by_products, point_of, scale_columns
 from robustrank.operators import soft_weights
@@ -43,7 +42,7 @@ class RidgePath:
     widths: tuple[float, float] = (3.0, 0.5)
 
     def start(
-        self, sample: Sample, rank: int, rng: np.random.Generator, explained: Fit | None = None
+        self, sample: Sample, rank: int, rng: np.random.Generator, explained: Point | None = None
     ) -> PathPoint:
         """The beginning of the path, with factors of the given rank.
 
@@ -55,14 +54,12 @@ class RidgePath:
             width = self.widths[0] * sample.deviation
             P, Q, largest = _spectral_start(sample, values, rank, width, rng)
             return PathPoint(P, Q, self.ridge * largest, width, 0)
-        xp, values = namespace(sample.row_values), explained.residuals(sample)
-        width = self.widths[0] * explained.deviation(sample)
-        root = xp.sqrt(explained.point.values)
+        xp, values = namespace(sample.row_values), sample.residuals(explained)
+        width = self.widths[0] * robust_deviation(values[0])
+        root = xp.sqrt(explained.values)
         more = rank - int(root.shape[0])
         P, Q, largest = _spectral_start(sample, values, more, width, rng)
-        left, right = (
-            scale_columns(one, root) for one in (explained.point.left, explained.point.right)
-        )
+        left, right = (scale_columns(one, root) for one in (explained.left, explained.right))
         P, Q = xp.concat([left, P], axis=1), xp.concat([right, Q], axis=1)
         return PathPoint(P, Q, self.ridge * largest, width, 0)
 

@@ -28,7 +28,7 @@ from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.scales import row_and_column_scales
 from robustrank.completion.support import Support, supported_part
 from robustrank.completion.watch import Watch
-from robustrank.linalg import point_of
+from robustrank.linalg import Point, point_of
 from robustrank.result import RankRow, RankTable
 from robustrank.theory import degrees_of_freedom
 
@@ -80,13 +80,13 @@ class Solution:
 class Level:
     """Components that explain most of the entries, and the typical size of what they leave."""
 
-    explained: Fit | None
+    explained: Point | None
     typical: float
 
     @property
     def rank(self) -> int:
         """The number of components."""
-        return 0 if self.explained is None else int(self.explained.point.values.shape[0])
+        return 0 if self.explained is None else int(self.explained.values.shape[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +177,7 @@ class Search:
             limit *= 2
         yield most
 
-    def _looked(self, sample: Sample, limit: int, explained: Fit | None = None) -> PathPoint:
+    def _looked(self, sample: Sample, limit: int, explained: Point | None = None) -> PathPoint:
         """The point of the path at which the ranks to try are chosen."""
         self._watch.begin("search", self._units)
         start = self._path.start(sample, limit, self._rng, explained)
@@ -221,7 +221,7 @@ class Search:
             elif rank < largest:
                 if levels > 1 and noise[rank] <= _EXPLAINED * level.typical:
                     if further is None or rank < further.rank:
-                        further = Level(fit, noise[rank])
+                        further = Level(fit.point, noise[rank])
                 # The rank may be higher if that leaves less noise; otherwise the data has noise.
                 elif noise[rank] < _LESS_NOISE * noise.get(rank - 1, math.inf):
                     waiting.insert(0, rank + 1)
@@ -296,7 +296,7 @@ class Search:
         return counts[1] - counts[0] < free - lower + _MARGIN
 
     def _noisy_solution(
-        self, part: Sample, limit: int, explained: Fit | None, enough: int | None
+        self, part: Sample, limit: int, explained: Point | None, enough: int | None
     ) -> Solution:
         """The solution of the rank that predicts entries best that are left out of the fit.
 

@@ -15,13 +15,28 @@ from robustrank.linalg import TangentMap, frobenius_norm, symmetric_factors
 from robustrank.metrics import balance
 from robustrank.operators import OutOfTime, RowScaledTangent, WatchedTangent
 from robustrank.problem import Problem
-from robustrank.result import Attempt, Certificate, Recovery, Status, StopReason, singular_values
+from robustrank.result import (
+    Attempt,
+    Certificate,
+    History,
+    Recovery,
+    Status,
+    StopReason,
+    singular_values,
+)
 from robustrank.solvers.base import Solver
 from robustrank.solvers.monitor import Outcome, zero_state
 
 # Singular values below this share of the tolerance of an exact fit exist only because the given
 # rank is too large.
 _EMPTY = 0.01
+
+
+def nothing_found(problem: Problem, solver: Solver[Any], reason: StopReason) -> Recovery:
+    """The zero matrix, as the result of a run that was stopped before its first state."""
+    solved = problem.with_unit_rows if solver.unit_rows else problem
+    state = zero_state(solved.normalized(), solver)
+    return assemble(problem, solver, Outcome(state, reason, History(()), 0))
 
 
 def assemble(

@@ -43,6 +43,13 @@ def standing(recovery: Recovery) -> tuple[float, ...]:
     return (0.0, max(certificate.evidence, 0.0), certificate.exact_fits, -certificate.misfit)
 
 
+def not_worse_than(known: Recovery, stopped: Recovery) -> Recovery:
+    """The result of a run that was stopped, or what was known before it, if that fits better."""
+    if stopped.certificate.misfit <= known.certificate.misfit:
+        return stopped
+    return replace(known, status=stopped.status, attempts=stopped.attempts)
+
+
 def was_stopped(recovery: Recovery) -> bool:
     """Whether the user or the time limit stopped the run of a result."""
     return any(recovery.status is reason.status for reason in StopReason if reason.is_early)

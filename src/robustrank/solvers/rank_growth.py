@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 
@@ -73,14 +72,15 @@ class RankGrowth:
     rows: dict[int, RankRow] = field(default_factory=dict)
     stopped: StopReason | None = None  # if the user or the time limit stopped it
 
-    def run(self) -> RankFit:
-        """The fit of the rank to use."""
+    def run(self) -> RankFit | None:
+        """The fit of the rank to use; None if it was stopped before there was one."""
         most = self.most
         factors = self._first_components(min(most, _FIRST_COMPONENTS))
         while True:
             fit = self._fit(factors)
-            if self.stopped is not None:
-                return self.best or fit
+            if fit is None or self.stopped is not None:
+                self.best = self.best or fit
+                return self.best
             if self.best is not None:
                 freedom = self._fitted_freedom(fit.rank, self.best.rank)
                 compared = self._row(fit.state, self.best.typical, freedom)
@@ -145,8 +145,8 @@ class RankGrowth:
         count = max(int(np.count_nonzero(to_numpy(values) > _ABOVE_NOISE * edge)), 1)
         return left[:, :count], values[:count], right[:, :count]
 
-    def _fit(self, factors: Factors) -> RankFit:
-        """The fit of the rank of some factors, continued from them."""
+    def _fit(self, factors: Factors) -> RankFit | None:
+        """The fit of the rank of some factors, continued from them; None if it did not begin."""
         rank, misfits, ended = int(factors[0].shape[1]), [], False
         solver = GaussNewton(
             settling=Settling(start_after=0), max_iterations=_MOST_STEPS, initial=factors
@@ -166,7 +166,9 @@ class RankGrowth:
         (outcome,) = drive([problem], solver, as_generator(0), callback=watch, time_limit=remaining)
         if outcome.reason.is_early and not (outcome.reason is StopReason.CALLBACK and ended):
             self.stopped = outcome.reason
-        state = cast("GaussNewtonState", outcome.state)
+        state = outcome.state
+        if not isinstance(state, GaussNewtonState):  # it was stopped during the first pass
+            return None
         typical = _typical(state.residual)
         row = self._row(state, typical, self._freedom(rank))
         exact = float(state.median) < _EXACT * float(self._normalized.scale)

@@ -22,14 +22,14 @@ from robustrank.linalg import Factors
 from robustrank.operators import DataLost, OutOfTime
 from robustrank.problem import Problem
 from robustrank.result import Recovery, Status, StopReason
-from robustrank.solvers.assembly import assemble, summarize
+from robustrank.solvers.assembly import assemble, nothing_found, summarize
 from robustrank.solvers.base import Solver
 from robustrank.solvers.best_attempt import best_attempt, standing, was_stopped
 from robustrank.solvers.candidates import FAULTS, MESSAGES
 from robustrank.solvers.challengers import challenged
 from robustrank.solvers.driver import drive
 from robustrank.solvers.final_fit import FinalFit, Fitted, Stopped, rows_differ
-from robustrank.solvers.monitor import Callback, Monitor, Outcome, reason_of
+from robustrank.solvers.monitor import Callback, Outcome, reason_of
 from robustrank.solvers.portfolio import Portfolio
 from robustrank.solvers.rank_estimate import RankEstimator
 
@@ -113,8 +113,7 @@ class _Search:
                 attempts[k][-1] = replace(attempts[k][-1], status=Status.INTERRUPTED)
             else:  # before the first solver: the zero matrix
                 solver = next(iter(self.chosen.candidates(problems[k])))
-                nothing = Monitor(problems[k].normalized(), solver, problems[k].units, None)
-                attempts[k].append(assemble(problems[k], solver, nothing.outcome()))
+                attempts[k].append(nothing_found(problems[k], solver, StopReason.INTERRUPTED))
 
     def _run(self, problems: Sequence[Problem], attempts: Results) -> None:
         unsolved = list(range(len(problems)))
