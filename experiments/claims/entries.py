@@ -48,7 +48,7 @@ def ranks(study: Study[EntriesCell], table: Table) -> Judgment:
     """Count the results of the right rank where another bound or none was given."""
     rows = _by_setting(study, table, DEFAULT.name)
     found = [
-        row["rank"] == cell.rank
+        row["rank"] == cell.true_rank
         for cell in study.cells
         if cell.bound is not None
         for row in rows[cell]

@@ -65,13 +65,13 @@ class EntriesCell:
 
     def rank_given(self, trial: int) -> int | None:
         """The bound passed to ``complete``: the rank, another bound, or none."""
-        bound = self._rank_with_mean if self.bound is None else self.bound
+        bound = self.true_rank if self.bound is None else self.bound
         return None if bound == UNKNOWN else bound
 
     def plant(self, trial: int) -> PlantedEntries:
         """The problem of a trial."""
         n1, n2 = self.shape
-        free = degrees_of_freedom(n1, n2, self._rank_with_mean)
+        free = degrees_of_freedom(n1, n2, self.true_rank)
         return plant_entries(
             n1,
             n2,
@@ -88,7 +88,8 @@ class EntriesCell:
         )
 
     @property
-    def _rank_with_mean(self) -> int:
+    def true_rank(self) -> int:
+        """The rank of the matrix: a mean is one more component."""
         return self.rank + (self.mean != 0)
 
 

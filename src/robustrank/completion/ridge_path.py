@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, namespace, to_numpy
+from robustrank.backend import Array, epsilon, namespace, to_numpy
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.watch import Watch
 from robustrank.linalg import Point, approximate_svd_by_products, point_of, scale_columns
@@ -61,6 +62,8 @@ class RidgePath:
         P, Q, largest = _spectral_start(sample, values, more, width, rng)
         left, right = (scale_columns(one, root) for one in (explained.left, explained.right))
         P, Q = xp.concat([left, P], axis=1), xp.concat([right, Q], axis=1)
+        # A smaller ridge would vanish beside the explained components by rounding.
+        largest = max(largest, math.sqrt(epsilon(P)) * float(explained.values[0]))
         return PathPoint(P, Q, self.ridge * largest, width, 0)
 
     def advance(self, sample: Sample, at: PathPoint, step: int, watch: Watch) -> PathPoint:
