@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.stats
+from scipy.special import stdtrit  # the quantiles of Student's t
 
 from robustrank.backend import Array, is_array, like, namespace, to_numpy
 from robustrank.result.status import Status
@@ -170,5 +170,5 @@ def interval_around(
     if noise:
         error = np.hypot(error, accuracy.deviation)
     middle = to_numpy(center)
-    half = float(scipy.stats.t.ppf((1 + level) / 2, max(accuracy.redundancy, 1))) * error
+    half = float(stdtrit(max(accuracy.redundancy, 1), (1 + level) / 2)) * error
     return middle - half, middle + half

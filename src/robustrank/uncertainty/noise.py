@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy.stats
+from scipy.special import ndtr, ndtri
 
 Vector = np.ndarray[Any, Any]
 
@@ -26,7 +26,7 @@ def noise_deviation(residual: Vector, freedom: int) -> float:
         return 0.0
     # Among so many numbers the largest is about this large even if none was cut off.
     cutoff = float(np.max(np.abs(residual))) / deviation * math.sqrt(len(residual) / beyond)
-    expected = float(scipy.stats.norm.ppf(1 - 0.25 / len(residual)))
+    expected = float(ndtri(1 - 0.25 / len(residual)))
     return (
         deviation / math.sqrt(_share_of_variance(max(cutoff, 1.0)))
         if cutoff < expected
@@ -52,8 +52,8 @@ def left_out_over_deviation(
 
 def _share_of_variance(cutoff: float) -> float:
     """The variance of a standard normal number between ± ``cutoff``."""
-    inside = 1 - 2 * float(scipy.stats.norm.sf(cutoff))
-    return 1 - 2 * cutoff * float(scipy.stats.norm.pdf(cutoff)) / inside
+    inside = 1 - 2 * float(ndtr(-cutoff))
+    return 1 - 2 * cutoff * math.exp(-(cutoff**2) / 2) / math.sqrt(2 * math.pi) / inside
 
 
 def noise_is_equal(residual: Vector, factors: Vector) -> bool:
