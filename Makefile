@@ -132,7 +132,7 @@ bench-gpu: $(READY)
 # make docs EXAMPLES=0 leaves out running the examples.
 docs: $(READY)
 	@$(BIN)/python -m pip install --quiet --no-deps recbole || echo "RecBole is not available: the example with ratings is not executed"
-	@$(BIN)/sphinx-build -W --keep-going --quiet $(if $(filter 0,$(EXAMPLES)),-D plot_gallery=0) docs docs/_build/html
+	@$(BIN)/sphinx-build -W --keep-going --quiet $(if $(filter 0,$(EXAMPLES)),-D plot_gallery=0) -d docs/_build/doctrees docs docs/_build/html
 	@echo "The site is in docs/_build/html/index.html"
 
 figures: $(READY)

@@ -74,6 +74,7 @@ sphinx_gallery_conf = {
 }
 
 # The theme
+toc_object_entries_show_parents = "hide"
 html_theme = "pydata_sphinx_theme"
 html_title = "robustrank"
 html_static_path = ["static"]

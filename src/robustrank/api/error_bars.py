@@ -37,7 +37,7 @@ def with_data(
     result
         A result for these measurements.
     A, y, shape
-        As for ``recover``.
+        As for ``recover``; ``shape`` is that of the result.
     symmetric
         Whether the result is that of ``recover`` with ``symmetric=True`` or ``psd=True``.
 
@@ -68,7 +68,8 @@ def with_data(
     >>> result.standard_error([0, 1], [3, 3]).shape
     (2,)
     """
-    problem = checked_problem(A, y, result.rank, shape, None, symmetric)
+    given = result.shape if shape is None and getattr(A, "ndim", 0) == 2 else shape
+    problem = checked_problem(A, y, result.rank, given, None, symmetric)
     m, size = problem.operator.shape
     if (m, size) != (len(to_numpy(result.residual)), result.shape):
         raise ValueError(

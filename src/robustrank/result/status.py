@@ -119,8 +119,8 @@ _TEXTS = {
     ),
     Status.SETTLED: (
         "the iteration converged, and the residuals of the inliers are consistent with noise.",
-        "Use the result if the estimated noise level is the one you expect. If your measurements "
-        "have no noise, the rank is too low or there are too few measurements.",
+        "Use the result, with its error bars. If your measurements have no noise, or much less "
+        "than was estimated, the rank is too low or there are too few measurements.",
     ),
     Status.AMBIGUOUS: (
         "two different matrices each explain many measurements, more than chance allows.",
