@@ -30,6 +30,17 @@ def error_of_decided(result: rr.Completion, truth: Matrix) -> float:
     return float(np.linalg.norm((result.matrix - truth)[part]) / np.linalg.norm(truth[part]))
 
 
+def test_a_surplus_component_that_fits_an_outlier_is_removed() -> None:
+    """The bound is 6 for a rank of 3. One component was confined to a row and a column."""
+    problem = draw("power-law", 180, 10_420_000)
+    planted = problem.planted
+    for seed in (0, 3):
+        result = rr.complete(planted.triples, problem.bound, shape=planted.shape, rng=seed)
+        assert result.status is rr.Status.SETTLED
+        assert result.rank == 3
+        assert error_of_decided(result, planted.matrix) < 1e-3
+
+
 @pytest.mark.parametrize("rank", [None, 4])
 @pytest.mark.parametrize("noise", [0.0, 0.02])
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -15,7 +15,11 @@ from robustrank.completion.agreement import agreeing_share
 from robustrank.completion.contested import contested
 from robustrank.completion.held_out import HeldOut, held_out_errors, split
 from robustrank.completion.noisy_fit import EmpiricalBayes, NoisyFit
-from robustrank.completion.rank_candidates import candidate_ranks, is_confined
+from robustrank.completion.rank_candidates import (
+    candidate_ranks,
+    confined_components,
+    is_confined,
+)
 from robustrank.completion.refinement import CUTOFF, Fit, Narrowing, Polishing, exact_tolerance
 from robustrank.completion.repair import repaired, undecided_refitted
 from robustrank.completion.residual_structure import (
@@ -343,6 +347,7 @@ class Search:
         """The solution with all entries, from the fit without those that were left out."""
         sample = self._sample
         fit = self._repaired_noisy(EmpiricalBayes().run(sample, start.factors, self._watch))
+        fit = self._without_surplus(fit)
         inliers = to_numpy(fit.weights) > 0.5
         residual = fit.weights * sample.residual(*fit.factors)
         cutoff = CUTOFF * fit.noise
@@ -367,6 +372,38 @@ class Search:
             noise_level=fit.noise / sample.deviation,
             statistics=_statistics(sample, fit.factors, inliers, support),
         )
+
+    def _without_surplus(self, fit: NoisyFit) -> NoisyFit:
+        """The fit without components that fit hardly more entries than they have unknowns.
+
+        They fit outliers. That is tested for components that are confined to few rows or columns.
+        """
+        removed = True
+        while removed:
+            removed = False
+            point, rank = point_of(*fit.factors), fit.rank
+            for component in confined_components(point) if rank > 1 else []:
+                others = [k for k in range(rank) if k != component]
+                factors = point.scaled_left[:, others], point.right[:, others]
+                lower = self._repaired_noisy(
+                    EmpiricalBayes().run(self._sample, factors, self._watch)
+                )
+                fewer = self._fitted_within(fit.noise, fit) - self._fitted_within(fit.noise, lower)
+                size = self._sample.shape
+                if (
+                    fewer
+                    < degrees_of_freedom(*size, rank)
+                    - degrees_of_freedom(*size, rank - 1)
+                    + _MARGIN
+                ):
+                    fit, removed = lower, True
+                    break
+        return fit
+
+    def _fitted_within(self, noise: float, fit: NoisyFit) -> int:
+        """The number of entries whose residual is noise of this size."""
+        residual = to_numpy(self._sample.residual(*fit.factors))
+        return int(np.sum(np.abs(residual) <= CUTOFF * noise))
 
     def _repaired_noisy(self, fit: NoisyFit) -> NoisyFit:
         """The fit after repairing rows and columns that are not explained by it."""
