@@ -7,15 +7,16 @@ import warnings
 from sklearn.exceptions import ConvergenceWarning
 
 from robustrank.completion import Completion
-from robustrank.result import Recovery
+from robustrank.result import NotCertifiedWarning, Recovery
 
 
-class UncertifiedFitWarning(ConvergenceWarning):
+class UncertifiedFitWarning(ConvergenceWarning, NotCertifiedWarning):
     """The fitted model, or some of its output, is not certified.
 
     An estimator issues it in ``fit`` if its result is not certified, and in ``transform`` if some
     rows have too few trusted entries. The message says why and what to do. The result with its
-    status is the attribute ``result_`` of the estimator.
+    status is the attribute ``result_`` of the estimator. It is both a ``ConvergenceWarning`` of
+    scikit-learn and a ``robustrank.NotCertifiedWarning``.
 
     See Also
     --------

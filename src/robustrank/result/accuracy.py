@@ -40,7 +40,7 @@ class Accuracy(Protocol):
 
 
 class NotCertifiedWarning(UserWarning):
-    """Error bars were computed for a result that is not certified.
+    """A result that is not certified is used: its error bars, or an estimator that was fitted.
 
     ``standard_error``, ``interval``, ``standard_error_of`` and ``outlier_probability`` assume that
     the right measurements were rejected. If the result is not certified this may be wrong, and the
