@@ -92,3 +92,10 @@ def test_history_of_a_run_is_complete(recovery: Recovery) -> None:
     # The certificate compares residuals after scaling all A_i to the same norm.
     assert columns["misfit"][-1] == pytest.approx(recovery.certificate.misfit, rel=0.1)
     assert columns["inliers"][-1] >= 370
+
+
+def test_noise_is_that_of_the_measurements_or_zero(recovery: Recovery) -> None:
+    assert recovery.noise == 0.0
+    planted = plant(20, 15, 2, 400, outliers=0.05, rng=3)
+    y = planted.y + 0.5 * np.random.default_rng(0).standard_normal(400)
+    assert rr.recover(planted.A, y, 2).noise == pytest.approx(0.5, rel=0.1)

@@ -165,6 +165,14 @@ class Recovery(WithErrorBars):
         return self.status.certified
 
     @property
+    def noise(self) -> float:
+        """The estimated standard deviation of the noise of a measurement; zero if the fit is exact.
+
+        If the norms of the A_i differ, it is that of a measurement with a typical norm.
+        """
+        return 0.0 if self.certificate.is_exact else self.certificate.sigma
+
+    @property
     def advice(self) -> str:
         """What to do next: the advice of the status, and what would help."""
         return f"{self.status.advice} {self.remedy}".rstrip()
