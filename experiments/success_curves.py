@@ -87,7 +87,7 @@ def points(study: Study[Any], table: Table) -> Iterator[Point]:
 
 def _is_plain(cell: Cell | EntriesCell) -> bool:
     if isinstance(cell, EntriesCell):
-        special = cell.condition_number or cell.scales or cell.bound is not None
+        special = cell.condition_number or cell.scales or cell.mean or cell.bound is not None
         return not special and cell.sampling == "uniform"
     # Only with equal singular values is the noise known relative to a measurement.
     usual = cell.condition_number == 1 if cell.noise else cell.condition_number is None

@@ -48,10 +48,11 @@ SELF_CONTAINED = {
 # As sphinx-gallery does: cell by cell, with the figures of each cell drawn and closed after it.
 DRIVER = """
 import sys
+from pathlib import Path
 import matplotlib.pyplot as plt
 
 names, pictures = {"__name__": "__main__"}, 0
-for cell in open(sys.argv[1], encoding="utf-8").read().split("\\n# %%\\n"):
+for cell in Path(sys.argv[1]).read_text("utf-8").split("\\n# %%\\n"):
     exec(compile(cell, sys.argv[1], "exec"), names)
     for number in plt.get_fignums():
         figure = plt.figure(number)

@@ -204,7 +204,8 @@ def read_start(resume: Path | None, out: Path | None) -> Recovery | None:
 def _member(arrays: dict[str, Matrix], name: str, path: Path | None) -> Matrix:
     if name not in arrays:
         found = ", ".join(arrays) or "no arrays"
-        hint = f"; pass --sensing {path}:NAME and --measurements {path}:NAME" if arrays else ""
+        named = arrays and name in ("A", "y")
+        hint = f"; pass --sensing {path}:NAME and --measurements {path}:NAME" if named else ""
         raise ValueError(f"{path} contains no array named {name}; it contains {found}{hint}")
     return arrays[name]
 
