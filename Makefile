@@ -42,7 +42,7 @@ $(DEMO_READY): pyproject.toml constraints.txt | $(BIN)/python
 
 $(READY): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing the development tools into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	@touch $(READY)
 
 $(BENCH_READY): pyproject.toml constraints.txt | $(BIN)/python

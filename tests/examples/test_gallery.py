@@ -112,7 +112,17 @@ def test_every_example_is_tested() -> None:
     assert {path.stem for path in GALLERY.glob("plot_*.py")} == {*SMALL, *SELF_CONTAINED}
 
 
-@pytest.mark.parametrize("name", SELF_CONTAINED)
+# The example for GPUs takes longest; it also runs without PyTorch, below.
+SLOW = {"plot_gpu"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name in SELF_CONTAINED
+    ],
+)
 def test_example_draws_a_figure_and_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
     for module in SELF_CONTAINED[name]:
         pytest.importorskip(module)
