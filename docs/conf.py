@@ -36,7 +36,8 @@ exclude_patterns = ["_build", "extensions", "figures", "gallery/*.ipynb", "**/sg
 templates_path = ["templates"]
 suppress_warnings = ["config.cache"]  # the settings contain functions of the gallery
 
-# Pages
+# Pages. Code without a language is commands or output.
+highlight_language = "none"
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 3
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
