@@ -61,7 +61,7 @@ test: $(READY)
 
 # Mostly JAX on the CPU, in single precision and with many sizes.
 test-slow: $(READY)
-	XLA_FLAGS=--xla_backend_optimization_level=0 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest -m slow --numprocesses 2
+	XLA_FLAGS=--xla_backend_optimization_level=0 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest -m "slow and not gpu" --numprocesses 2
 
 # The tests of PyTorch, JAX and CuPy on a GPU, whichever are installed. JAX must not reserve most of
 # the GPU memory in every process.
