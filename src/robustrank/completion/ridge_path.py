@@ -50,20 +50,19 @@ class RidgePath:
         If some components explain most of the values already, the path begins with these and the
         leading part of what they leave, in units of that.
         """
-        if explained is None:
-            values = sample.row_values, sample.column_values
-            width = self.widths[0] * sample.deviation
-            P, Q, largest = _spectral_start(sample, values, rank, width, rng)
-            return PathPoint(P, Q, self.ridge * largest, width, 0)
-        xp, values = namespace(sample.row_values), sample.residuals(explained)
-        width = self.widths[0] * robust_deviation(values[0])
-        root = xp.sqrt(explained.values)
-        more = rank - int(root.shape[0])
-        P, Q, largest = _spectral_start(sample, values, more, width, rng)
-        left, right = (scale_columns(one, root) for one in (explained.left, explained.right))
-        P, Q = xp.concat([left, P], axis=1), xp.concat([right, Q], axis=1)
-        # A smaller ridge would vanish beside the explained components by rounding.
-        largest = max(largest, math.sqrt(epsilon(P)) * float(explained.values[0]))
+        values, typical, known = (sample.row_values, sample.column_values), sample.deviation, 0
+        if explained is not None:
+            values, known = sample.residuals(explained), int(explained.values.shape[0])
+            typical = robust_deviation(values[0])
+        width = self.widths[0] * typical
+        P, Q, largest = _spectral_start(sample, values, rank - known, width, rng)
+        if explained is not None:
+            xp = namespace(P)
+            root = xp.sqrt(explained.values)
+            P = xp.concat([scale_columns(explained.left, root), P], axis=1)
+            Q = xp.concat([scale_columns(explained.right, root), Q], axis=1)
+            # A smaller ridge would vanish beside the explained components by rounding.
+            largest = max(largest, math.sqrt(epsilon(P)) * float(explained.values[0]))
         return PathPoint(P, Q, self.ridge * largest, width, 0)
 
     def advance(self, sample: Sample, at: PathPoint, step: int, watch: Watch) -> PathPoint:

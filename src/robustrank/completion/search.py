@@ -143,8 +143,7 @@ class Search:
         """The row of a fit that leaves this noise, relative to a typical entry."""
         beyond = sample.size - degrees_of_freedom(*sample.shape, len(values))
         error = noise * sample.size / beyond if beyond > 0 else math.inf
-        relative = float(values[-1] / values[0]) if values[0] > 0 else 0.0
-        return RankRow(len(values), error, relative)
+        return RankRow.of(values, error)
 
     def _solution(self, limit: int) -> Solution:
         """The best solution of at most this rank."""
@@ -211,7 +210,8 @@ class Search:
             if rank in noise:
                 continue
             fit = self._fit(part, look, rank)
-            noise[rank] = robust_deviation(part.residual(*fit.factors))
+            residual = part.residual(*fit.factors)
+            noise[rank] = robust_deviation(residual)
             values = to_numpy(fit.point.values)
             self._compared[rank] = self._row(part, noise[rank] / part.deviation, values)
             if not fit.has_noise:
@@ -220,7 +220,7 @@ class Search:
                     waiting.insert(0, rank - 1)
                 elif solution is not None:
                     return Attempt(level, exact=solution)
-            elif self._by_structure and self._has_only_noise(part, fit):
+            elif self._by_structure and self._has_only_noise(part, residual, noise[rank]):
                 return Attempt(level, enough=rank)
             elif rank < largest:
                 if levels > 1 and noise[rank] <= _EXPLAINED * level.typical:
@@ -233,11 +233,10 @@ class Search:
                     break
         return None
 
-    def _has_only_noise(self, sample: Sample, fit: Fit) -> bool:
+    def _has_only_noise(self, sample: Sample, residual: Array, noise: float) -> bool:
         """Whether the residuals of a fit, without those of outliers, have no further component."""
-        residual = sample.residual(*fit.factors)
         xp = namespace(residual)
-        typical = xp.abs(residual) <= CUTOFF * robust_deviation(residual)
+        typical = xp.abs(residual) <= CUTOFF * noise
         kept = xp.where(typical, residual, xp.zeros_like(residual))
         return residual_structure(sample, kept, self._rng) < self._noise_structure
 
@@ -292,12 +291,8 @@ class Search:
         rank = int(fit.point.values.shape[0])
         if rank == 1 or not is_confined(fit.point):
             return False
-        counts = []
-        for one in (self._fit(part, look, rank - 1), fit):
-            residual = np.abs(to_numpy(self._scaled.residual(*one.factors)))
-            counts.append(int(np.sum(residual <= exact_tolerance(self._scaled))))
-        lower, free = (degrees_of_freedom(*self._sample.shape, r) for r in (rank - 1, rank))
-        return counts[1] - counts[0] < free - lower + _MARGIN
+        lower, tolerance = self._fit(part, look, rank - 1), exact_tolerance(self._scaled)
+        return _is_gained_by_chance(self._scaled, lower.factors, fit.factors, tolerance)
 
     def _noisy_solution(
         self, part: Sample, limit: int, explained: Point | None, enough: int | None
@@ -378,32 +373,20 @@ class Search:
 
         They fit outliers. That is tested for components that are confined to few rows or columns.
         """
-        removed = True
-        while removed:
-            removed = False
-            point, rank = point_of(*fit.factors), fit.rank
-            for component in confined_components(point) if rank > 1 else []:
-                others = [k for k in range(rank) if k != component]
-                factors = point.scaled_left[:, others], point.right[:, others]
-                lower = self._repaired_noisy(
-                    EmpiricalBayes().run(self._sample, factors, self._watch)
-                )
-                fewer = self._fitted_within(fit.noise, fit) - self._fitted_within(fit.noise, lower)
-                size = self._sample.shape
-                if (
-                    fewer
-                    < degrees_of_freedom(*size, rank)
-                    - degrees_of_freedom(*size, rank - 1)
-                    + _MARGIN
-                ):
-                    fit, removed = lower, True
-                    break
+        while (lower := self._without_a_surplus_component(fit)) is not None:
+            fit = lower
         return fit
 
-    def _fitted_within(self, noise: float, fit: NoisyFit) -> int:
-        """The number of entries whose residual is noise of this size."""
-        residual = to_numpy(self._sample.residual(*fit.factors))
-        return int(np.sum(np.abs(residual) <= CUTOFF * noise))
+    def _without_a_surplus_component(self, fit: NoisyFit) -> NoisyFit | None:
+        """The fit without the first surplus component that is found; None if there is none."""
+        point, cutoff = point_of(*fit.factors), CUTOFF * fit.noise
+        for component in confined_components(point) if fit.rank > 1 else []:
+            others = [k for k in range(fit.rank) if k != component]
+            factors = point.scaled_left[:, others], point.right[:, others]
+            lower = self._repaired_noisy(EmpiricalBayes().run(self._sample, factors, self._watch))
+            if _is_gained_by_chance(self._sample, lower.factors, fit.factors, cutoff):
+                return lower
+        return None
 
     def _repaired_noisy(self, fit: NoisyFit) -> NoisyFit:
         """The fit after repairing rows and columns that are not explained by it."""
@@ -418,6 +401,22 @@ class Search:
     def _in_user_units(self, factors: tuple[Array, Array]) -> tuple[Array, Array]:
         (P, Q), (rows, columns) = factors, self._units
         return rows[:, None] * P, columns[:, None] * Q
+
+
+def _is_gained_by_chance(
+    sample: Sample, lower: tuple[Array, Array], higher: tuple[Array, Array], largest: float
+) -> bool:
+    """Whether one more component fits hardly more entries than it has degrees of freedom.
+
+    An entry is fitted if its residual is at most the largest one.
+    """
+    without, fitted = (
+        int(np.sum(np.abs(to_numpy(sample.residual(*factors))) <= largest))
+        for factors in (lower, higher)
+    )
+    rank = int(higher[0].shape[1])
+    fewer, free = (degrees_of_freedom(*sample.shape, r) for r in (rank - 1, rank))
+    return fitted - without < free - fewer + _MARGIN
 
 
 def _statistics(

@@ -12,7 +12,7 @@ from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.completion import Completion
 
 Vector = np.ndarray[Any, Any]
-Solve = Callable[[Array, "int | None", "float | None"], Completion]
+Solve = Callable[..., Completion]
 
 
 def complete_about_mean(
@@ -20,9 +20,9 @@ def complete_about_mean(
 ) -> tuple[Completion, Array]:
     """The result for X minus the means of its columns, and these means.
 
-    ``solve(X, rank, time_limit)`` is ``complete`` or ``robust_pca``. Large means would hide how the
-    rows differ. The medians of the columns are subtracted first, which outliers hardly change; they
-    need one more rank than the means. The means are then those of the result.
+    ``solve(X, rank, time_limit=…)`` is ``complete`` or ``robust_pca``. Large means would hide how
+    the rows differ. The medians of the columns are subtracted first, which outliers hardly change;
+    they need one more rank than the means. The means are then those of the result.
     """
     ends = None if time_limit is None else time.perf_counter() + time_limit
     xp = namespace(X)
@@ -30,10 +30,10 @@ def complete_about_mean(
     if not bool(xp.any(xp.where(xp.isnan(X), center, X) != center)):
         raise ValueError("every feature of X is constant; expected features that vary")
     one_more = None if rank is None else min(rank + 1, *X.shape)
-    first = solve(X - center, one_more, time_limit)
+    first = solve(X - center, one_more, time_limit=time_limit)
     center = center + _column_means(X - center, first)
     left = None if ends is None else max(ends - time.perf_counter(), 1e-3)
-    return solve(X - center, rank, left), center
+    return solve(X - center, rank, time_limit=left), center
 
 
 def column_medians(X: Vector) -> Vector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from robustrank.api import complete
 from robustrank.backend import Array, like, namespace, to_numpy
-from robustrank.completion import Completion
 from robustrank.estimators.centering import column_medians, complete_about_mean
 from robustrank.estimators.new_rows import RowModel
 from robustrank.estimators.uncertified import warn, warn_unless_certified
@@ -116,11 +116,7 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The estimator.
         """
         data = fitting_data(self, X, ensure_all_finite="allow-nan", ensure_min_samples=2)
-        xp, seed = namespace(data), seed_of(self.random_state)
-
-        def solve(X: Array, rank: int | None, time_limit: float | None) -> Completion:
-            return complete(X, rank, time_limit=time_limit, rng=seed)
-
+        xp, solve = namespace(data), partial(complete, rng=seed_of(self.random_state))
         result, self.mean_ = complete_about_mean(solve, data, self.rank, self.time_limit)
         self.components_ = xp.matrix_transpose(xp.linalg.qr(result.right)[0])
         self.statistics_ = xp.asarray(column_medians(to_numpy(data)), **like(data))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -116,11 +117,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             The estimator.
         """
         data = fitting_data(self, X, ensure_min_samples=2)
-        seed = seed_of(self.random_state)
-
-        def solve(X: Array, rank: int | None, time_limit: float | None) -> Completion:
-            return robust_pca(X, rank, time_limit=time_limit, rng=seed)
-
+        solve = partial(robust_pca, rng=seed_of(self.random_state))
         result, self.mean_ = complete_about_mean(solve, data, self.n_components, self.time_limit)
         self._fit_components(result)
         self.inlier_mask_ = ~result.outliers
