@@ -179,7 +179,8 @@ def complete(
             table = None
             reason = stop.reason if isinstance(stop, Stopped) else StopReason.INTERRUPTED
             status = reason.status
-        result = _completion(data, part, sample, solution, status, certificate, unit)
+        factors = in_user_units(solution.left, solution.right)
+        result = _completion(data, part, sample, solution, factors, status, certificate, unit)
     result = completion_with_error_bars(replace(result, rank_table=table))
     return _timed(result, began)
 
@@ -313,20 +314,19 @@ def _completion(
     part: Occupied,
     sample: Sample,
     solution: Solution,
+    factors: tuple[Array, Array],
     status: Status,
     certificate: CompletionCertificate,
     unit: float,
 ) -> Completion:
-    """The result in the units, the order and the library of the data."""
+    """The result in the units, the order and the library of the data, as the factors are."""
     xp, places = namespace(solution.left), part.entries.row_places
     inliers = xp.asarray(solution.inliers, device=like(solution.left)["device"])
     residual = xp.take(sample.residual(solution.left, solution.right), places) * unit
-    root = math.sqrt(unit)
-    left, right = part.expanded(solution.left * root, solution.right * root)
     rows, columns = part.missing(~solution.support.rows, ~solution.support.columns)
     return Completion(
-        left=data.returned(left),
-        right=data.returned(right),
+        left=factors[0],
+        right=factors[1],
         outliers=data.returned(data.arranged(~xp.take(inliers, places))),
         undecided_rows=_named(rows, data.row_labels),
         undecided_columns=_named(columns, data.column_labels),
