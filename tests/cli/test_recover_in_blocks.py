@@ -79,22 +79,42 @@ def test_resuming_continues_from_the_saved_result(
     assert resumed.passes < whole.passes
 
 
-@pytest.mark.parametrize("status", [rr.Status.INTERRUPTED, rr.Status.UNEXPLAINED])
-def test_a_stopped_run_does_not_replace_a_better_result(
-    folder: Path, status: rr.Status, tmp_path: Path
+@pytest.mark.parametrize(
+    ("known", "found", "kept"),
+    [
+        (("RECOVERED", 1e-3), ("TIME_LIMIT", 1e-9), "is certified, and this one is not"),
+        (("SETTLED", 1e-3), ("UNEXPLAINED", 1e-9), "is certified, and this one is not"),
+        (("INTERRUPTED", 1e-3), ("INTERRUPTED", 1.0), "has a smaller misfit"),
+        (("UNEXPLAINED", 1e-3), ("TIME_LIMIT", 1.0), "has a smaller misfit"),
+        (("INTERRUPTED", 1e-3), ("UNEXPLAINED", 1e-4), ""),
+        (("TIME_LIMIT", 1e-9), ("SETTLED", 1e-3), ""),
+        (("RECOVERED", 1e-9), ("SETTLED", 1e-3), ""),
+    ],
+)
+def test_resuming_does_not_replace_a_better_result(
+    known: tuple[str, float],
+    found: tuple[str, float],
+    kept: str,
+    folder: Path,
+    whole: rr.Recovery,
+    tmp_path: Path,
 ) -> None:
-    """It may be stopped before it has read the data once, and has nothing then."""
+    """A run may be stopped before it has read the data once, and has nothing then."""
     state = tmp_path / "state.npz"
-    _, good = solve(folder, state, "--sensing", "A.npy")
-    worse = replace(
-        good, status=status, certificate=replace(good.certificate, misfit=1.0), left=0 * good.left
+    before, after = (
+        replace(
+            whole,
+            status=rr.Status[status],
+            certificate=replace(whole.certificate, misfit=misfit),
+        )
+        for status, misfit in (known, found)
     )
+    before.save(state)
     data = MeasuredData(None, np.load(folder / "y.npz")["y"], None)
-    outcome = _written(_Outcome(worse), state, good, data, {"resume": state})
-    kept = status is rr.Status.INTERRUPTED
-    assert bool(outcome.kept) is kept
-    assert bool(outcome.written) is not kept
-    assert bool(rr.load(state).matrix.any()) is kept
+    outcome = _written(_Outcome(after), state, before, data, {"resume": state})
+    assert outcome.kept == (kept and f"{state} is unchanged: the result in it {kept}")
+    assert bool(outcome.written) is not bool(kept)
+    assert rr.load(state).certificate.misfit == (known if kept else found)[1]
 
 
 def test_workers_give_the_same_bits(folder: Path, whole: rr.Recovery, tmp_path: Path) -> None:

@@ -33,7 +33,6 @@ from robustrank.operators import Operator
 from robustrank.report import require_report_libraries, write_report
 from robustrank.result import Recovery
 from robustrank.solvers import Portfolio
-from robustrank.solvers.best_attempt import was_stopped
 
 _FILE = click.Path(path_type=Path)
 
@@ -208,13 +207,22 @@ def _written(
 ) -> _Outcome:
     """The outcome after it was written, unless it is worse than what it would replace."""
     recovery = outcome.recovery
-    replaces = start if start is not None and resolved(given["resume"]) == resolved(out) else None
-    better = replaces is None or recovery.certificate.misfit <= replaces.certificate.misfit
-    if was_stopped(recovery) and not better:
-        text = f"{out} is unchanged: the run was stopped before it improved that result"
-        return replace(outcome, kept=text)
+    if start is not None and resolved(given["resume"]) == resolved(out):
+        advantage = _advantage(start, recovery)
+        if advantage:
+            return replace(outcome, kept=f"{out} is unchanged: the result in it {advantage}")
     with without_interruption():
         return replace(outcome, written=tuple(write_recovery(out, recovery, data)))
+
+
+def _advantage(known: Recovery, found: Recovery) -> str:
+    """In what respect a known result is better than one that was found; empty if it is not."""
+    if found.certified:
+        return ""
+    if known.certified:
+        return "is certified, and this one is not"
+    worse = found.certificate.misfit > known.certificate.misfit
+    return "has a smaller misfit" if worse else ""
 
 
 def _check_shape(data: MeasuredData, given: dict[str, Any]) -> None:
