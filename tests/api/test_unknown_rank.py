@@ -80,13 +80,40 @@ def test_a_single_solver_gets_the_rank_that_was_found() -> None:
         assert evaluate(result, problem).error < 1e-5
 
 
-def test_a_result_to_start_from_gives_the_rank() -> None:
+@pytest.mark.parametrize(("rank", "noise"), [(1, 0.0), (1, 0.05), (4, 0.0)])
+def test_a_result_to_start_from_does_not_fix_the_rank(rank: int, noise: float) -> None:
+    problem = planted(2, noise=noise, rng=14)
+    start = rr.recover(problem.A, problem.y, rank, solver="gauss-newton")
+    result = rr.recover(problem.A, problem.y, start=start)
+    assert result.certified
+    assert result.rank == 2
+    assert result.rank_table is not None
+
+
+def test_a_finished_result_is_continued_in_few_passes() -> None:
     problem = planted(2, rng=14)
-    first = rr.recover(problem.A, problem.y, 2)
+    first = rr.recover(problem.A, problem.y)
     again = rr.recover(problem.A, problem.y, start=first)
     assert again.rank == 2
-    assert again.rank_table is None
+    assert again.certified
     assert again.iterations <= 1
+    assert again.passes < first.passes
+
+
+@pytest.mark.parametrize("rank", [None, 2])
+def test_a_zero_matrix_is_no_place_to_start(rank: int | None) -> None:
+    """A run that was stopped before its first step returns one."""
+    problem = planted(2, rng=14)
+    result = rr.recover(problem.A, problem.y, rank, start=(np.zeros((40, 1)), np.zeros((32, 1))))
+    assert result.certified
+    assert result.passes == rr.recover(problem.A, problem.y, rank).passes
+
+
+def test_a_solver_that_cannot_continue_says_so_without_a_rank() -> None:
+    problem = planted(2, rng=14)
+    start = rr.recover(problem.A, problem.y, 2)
+    with pytest.raises(ValueError, match="cannot continue from a result"):
+        rr.recover(problem.A, problem.y, solver="message-passing", start=start)
 
 
 def test_the_callback_and_the_time_limit_stop_the_search() -> None:

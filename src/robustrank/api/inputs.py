@@ -149,32 +149,29 @@ def solver_from(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfoli
     )
 
 
-def assumed_rank(rank: int | None, start: Recovery | tuple[Any, Any] | None) -> int:
-    """The given rank, or that of the result to start from; one if there is neither."""
-    if rank is not None:
-        return rank
-    given = (start.left,) if isinstance(start, Recovery) else start
-    if isinstance(given, (tuple, list)) and given and getattr(given[0], "ndim", 0) == 2:
-        return int(given[0].shape[1])
-    return 1
+def checked_start(
+    start: Recovery | tuple[Any, Any], shape: tuple[int, int], rank: int | None
+) -> Factors | None:
+    """The factors to start from, None if they are zero; raises if they do not fit the matrix.
 
-
-def checked_start(start: Recovery | tuple[Any, Any], problem: Problem) -> Factors:
-    """The factors to start from; raises if they do not fit the problem."""
+    Without a rank, they may have any.
+    """
     given = (start.left, start.right) if isinstance(start, Recovery) else start
     if not (isinstance(given, (tuple, list)) and len(given) == 2 and all(map(is_array, given))):
         raise TypeError(
             f"start={shown(start)}; expected a result of recover, or its factors (left, right)"
         )
     left, right = given
-    n1, n2 = problem.operator.matrix_shape
+    n1, n2 = shape
+    largest = min(shape) if rank is None else rank
     shapes = tuple(left.shape), tuple(right.shape)
     columns = shapes[0][1] if len(shapes[0]) == 2 else 0
-    if not 1 <= columns <= problem.rank or shapes != ((n1, columns), (n2, columns)):
+    if not 1 <= columns <= largest or shapes != ((n1, columns), (n2, columns)):
         raise ValueError(
             f"the factors to start from have the shapes {shapes[0]} and {shapes[1]}; expected "
-            f"({n1}, r) and ({n2}, r) with r ≤ {problem.rank}"
+            f"({n1}, r) and ({n2}, r) with r ≤ {largest}"
         )
-    if not all(bool(np.isfinite(to_numpy(factor)).all()) for factor in (left, right)):
+    values = [to_numpy(factor) for factor in (left, right)]
+    if not all(bool(np.isfinite(factor).all()) for factor in values):
         raise ValueError("the factors to start from contain NaN or infinity")
-    return left, right
+    return (left, right) if all(factor.any() for factor in values) else None

@@ -11,7 +11,6 @@ from robustrank.api.error_bars import recovery_with_error_bars
 from robustrank.api.inputs import (
     Interrupted,
     SensingDataLost,
-    assumed_rank,
     checked_problem,
     checked_start,
     memory_needed,
@@ -94,7 +93,8 @@ def recover(
         A ``distributed.Client``: the computation runs on the workers of its cluster, which read A
         themselves; needs ``pip install 'robustrank[cluster]'``.
     start
-        A result, or its factors (left, right), from which the first solver continues.
+        A result, or its factors (left, right), from which the first solver continues. Without
+        ``rank``, the search for the rank continues from there.
 
     Returns
     -------
@@ -154,19 +154,26 @@ def recover(
             problem = checked_problem(
                 A,
                 y,
-                assumed_rank(rank, start),
+                1 if rank is None else rank,
                 shape,
                 device,
                 symmetric or psd,
                 memory_limit=memory_limit,
                 engine=engine,
             )
-            factors = None if start is None else checked_start(start, problem)
+            factors = (
+                None if start is None else checked_start(start, problem.operator.matrix_shape, rank)
+            )
             if limit is not None:
                 limit -= time.perf_counter() - began
-            if rank is None and factors is None:
+            if rank is None:
                 recovery = solve_without_rank(
-                    problem, chosen, as_generator(rng), callback=callback, time_limit=limit
+                    problem,
+                    chosen,
+                    as_generator(rng),
+                    callback=callback,
+                    time_limit=limit,
+                    start=factors,
                 )
             else:
                 (recovery,) = solve(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from robustrank.backend import Array, like, namespace
-from robustrank.linalg import Point, lower_median, scale_columns, weighted
+from robustrank.linalg import Factors, Point, lower_median, scale_columns, weighted
 from robustrank.problem import Problem
 from robustrank.solvers.weights import WeightFunction
 
@@ -43,6 +45,13 @@ def spectral_initialization(
     )
     root = xp.sqrt(values)
     return scale_columns(left, root), scale_columns(right, root)
+
+
+def normalized_factors(problem: Problem, factors: Factors) -> Factors:
+    """Factors in the user's units, of any array library, as those of the normalized problem."""
+    xp, root = namespace(problem.y), math.sqrt(problem.units.matrix)
+    left, right = (xp.asarray(factor, **like(problem.y)) / root for factor in factors)
+    return left, right
 
 
 def point_of_factors(U: Array, V: Array) -> Point:

@@ -16,6 +16,7 @@ from robustrank.problem import Problem
 from robustrank.result import RankRow, RankTable, StopReason
 from robustrank.solvers.driver import drive
 from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
+from robustrank.solvers.initialization import normalized_factors
 from robustrank.solvers.monitor import Callback, Outcome, Progress
 from robustrank.solvers.schedules import Settling
 from robustrank.solvers.weights import TruncatedWeights
@@ -68,6 +69,7 @@ class RankGrowth:
     problem: Problem
     callback: Callback | None = None
     ends: float | None = None  # the time at which to stop
+    start: Factors | None = None  # of the first fit, in the user's units
     best: RankFit | None = None
     rows: dict[int, RankRow] = field(default_factory=dict)
     stopped: StopReason | None = None  # if the user or the time limit stopped it
@@ -75,7 +77,10 @@ class RankGrowth:
     def run(self) -> RankFit | None:
         """The fit of the rank to use; None if it was stopped before there was one."""
         most = self.most
-        factors = self._first_components(min(most, _FIRST_COMPONENTS))
+        if self.start is None:
+            factors = self._first_components(min(most, _FIRST_COMPONENTS))
+        else:
+            factors = normalized_factors(self._solved, self.start)
         while True:
             fit = self._fit(factors)
             if fit is None or self.stopped is not None:

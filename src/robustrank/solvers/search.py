@@ -29,6 +29,7 @@ from robustrank.solvers.candidates import FAULTS, MESSAGES
 from robustrank.solvers.challengers import challenged
 from robustrank.solvers.driver import drive
 from robustrank.solvers.final_fit import FinalFit, Fitted, Stopped, rows_differ
+from robustrank.solvers.initialization import normalized_factors
 from robustrank.solvers.monitor import Callback, Outcome, reason_of
 from robustrank.solvers.portfolio import Portfolio
 from robustrank.solvers.rank_estimate import RankEstimator
@@ -348,8 +349,7 @@ class _Search:
 def _starting_at(start: Factors, candidate: Solver[Any], problem: Problem) -> Solver[Any]:
     """The candidate, beginning at factors in the user's units."""
     solved = problem.with_unit_rows if candidate.unit_rows else problem
-    root = math.sqrt(solved.units.matrix)
-    U, V = (namespace(problem.y).asarray(factor, **like(problem.y)) / root for factor in start)
+    U, V = normalized_factors(solved, start)
     missing = problem.rank - U.shape[1]
     if missing > 0:  # directions along which the matrix is zero
         rng = as_generator(0)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import full_precision
+from robustrank.linalg import Factors
 from robustrank.operators import DataLost, OutOfTime
 from robustrank.problem import Problem
 from robustrank.result import RankRow, RankTable, Recovery, StopReason
@@ -32,13 +33,15 @@ def solve_without_rank(
     *,
     callback: Callback | None = None,
     time_limit: float | None = None,
+    start: Factors | None = None,
 ) -> Recovery:
     """The best result of any rank, with the comparison of ranks in ``rank_table``.
 
-    The rank of ``problem`` is not used.
+    The rank of ``problem`` is not used. The search for the rank begins at the factors ``start``, in
+    the user's units, if they are given.
     """
     ends = None if time_limit is None else time.perf_counter() + time_limit
-    run = _Run(RankGrowth(problem, callback, ends), chosen, generator)
+    run = _Run(RankGrowth(problem, callback, ends, start), chosen, generator)
     try:
         return run.result()
     except (KeyboardInterrupt, OutOfTime, DataLost) as error:
@@ -63,7 +66,8 @@ class _Run:
                 return self.stopped(growth.stopped or StopReason.INTERRUPTED)
             grown = GrownRank(growth.problem, best, growth.rows)
             table = grown.table()
-        self.recovery = self._solved(grown.rank, grown.factors() if self._can_start else None)
+        continues = growth.start is not None or self._can_start
+        self.recovery = self._solved(grown.rank, grown.factors() if continues else None)
         if was_stopped(self.recovery):
             return not_worse_than(self._unsolved(StopReason.INTERRUPTED), self.recovery)
         bound = min(growth.most, _LARGEST_BOUND)
