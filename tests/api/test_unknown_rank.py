@@ -52,6 +52,8 @@ def test_a_matrix_of_full_rank_is_called_that() -> None:
     assert result.rank == 10
     assert result.status is rr.Status.RECOVERED
     assert "full" in dict(result.summary())["rank"]
+    assert result.rank_table is not None
+    assert not result.rank_table.is_clear
 
 
 def test_without_structure_the_result_says_so() -> None:

@@ -20,7 +20,10 @@ def table(errors: dict[int, float], chosen: int, largest: int = 20) -> RankTable
     [
         ({1: 0.6, 2: 0.01, 3: 0.011}, 2, 20, True, "2, estimated: a lower rank"),
         ({1: 0.01}, 1, 20, True, "1, estimated: a lower rank"),
-        ({1: 0.9, 2: 0.5, 3: 1e-9}, 3, 3, True, "3, full"),
+        ({1: 0.9, 2: 0.5, 3: 1e-9}, 3, 3, False, "3, full: it predicts measurements clearly bet"),
+        ({1: 0.9, 5: 0.5, 15: 1e-9}, 15, 15, False, "better than lower ones; tried: 1, 5"),
+        ({1: 0.9, 2: 0.5, 3: 0.3}, 3, 3, False, "3, estimated, but there is no clear gap"),
+        ({1: 1e-9}, 1, 1, False, "1, full: it predicts measurements clearly better"),
         ({1: 0.6, 2: 0.4, 3: 0.3, 4: 0.29}, 3, 20, False, "no clear gap between the ranks; about"),
         ({1: 0.6, 2: 0.1, 3: 0.05}, 3, 20, False, "no clear gap between the ranks; see"),
         ({1: 0.6, 2: 0.01, 3: 0.002}, 2, 20, False, "no clear gap"),

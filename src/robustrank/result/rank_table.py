@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,19 +102,24 @@ class RankTable:
     def is_clear(self) -> bool:
         """Whether a lower rank would predict clearly worse, and no higher rank clearly better.
 
-        If it is not, the singular values have no gap, and other ranks describe the data as well.
+        If it is not, other ranks describe the data as well, the ranks just below were not tried, or
+        the rank is full: the singular values then have no gap.
         """
         errors = {row.rank: row.error for row in self.rows}
-        chosen = errors.get(self.chosen)
-        if chosen is None:
+        if self.chosen == self.largest or not self._lower_ranks_are_worse:
             return False
-        # If ranks were skipped, the error may have fallen gradually. Nothing is above a full rank.
-        if self.chosen - 1 not in errors and 1 < self.chosen < self.largest:
+        # If ranks were skipped, the error may have fallen gradually.
+        if self.chosen > 1 and self.chosen - 1 not in errors:
             return False
-        lower = [row.error for row in self.rows if row.rank < self.chosen]
         higher = [row.error for row in self.rows if row.rank > self.chosen]
-        needed = min(lower, default=1.0) >= _CLEAR * chosen
-        return needed and min(higher, default=chosen) > chosen / _SIMILAR
+        return min(higher, default=errors[self.chosen]) > errors[self.chosen] / _SIMILAR
+
+    @property
+    def _lower_ranks_are_worse(self) -> bool:
+        """Whether every lower rank that was tried, or zero, predicts clearly worse."""
+        errors = {row.rank: row.error for row in self.rows}
+        lower = [row.error for row in self.rows if row.rank < self.chosen]
+        return _CLEAR * errors.get(self.chosen, math.inf) <= min(lower, default=1.0)
 
     @property
     def candidates(self) -> tuple[RankRow, ...]:
@@ -131,8 +137,10 @@ class RankTable:
                 f"no low-rank structure was found: ranks up to {most} were tried, and the best of "
                 f"them predicts a measurement with an error of {100 * best:.0f}% of its size"
             )
-        if self.is_clear and self.chosen == self.largest:
-            return f"{self.chosen}, full: every lower rank predicts measurements clearly worse"
+        if self.chosen == self.largest and self._lower_ranks_are_worse:
+            tried = ", ".join(str(row.rank) for row in self.rows if row.rank < self.chosen)
+            worse = f" than lower ones; tried: {tried}" if tried else ""
+            return f"{self.chosen}, full: it predicts measurements clearly better{worse}"
         if self.is_clear:
             return f"{self.chosen}, estimated: a lower rank predicts measurements clearly worse"
         others = [str(row.rank) for row in self.candidates if row.rank != self.chosen]
