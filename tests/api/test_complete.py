@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from typing import Any
 
@@ -110,6 +111,16 @@ def test_noise_and_outliers(noise: float, rank: int | None) -> None:
     # Least squares with the outliers known has about this error.
     assert error_of_decided(result, problem.matrix) < 1.3 * noise / np.sqrt(0.9 * 6)
     assert np.mean(result.outliers == problem.outliers) > 0.98
+
+
+def test_too_much_noise_is_named() -> None:
+    problem = plant_entries(40, 30, 1, 1000, noise=0.5, rng=1)
+    result = rr.complete(problem.triples, 1, shape=problem.shape)
+    assert result.status is rr.Status.UNEXPLAINED
+    text = (
+        r"the residuals are \d\d% of a typical entry, and results with more than 30% noise are not"
+    )
+    assert re.match(text, dict(result.summary())["objections"])
 
 
 def test_rank_too_low_is_not_certified() -> None:

@@ -270,7 +270,10 @@ def test_every_status_has_a_verdict_in_words(status: rr.Status) -> None:
     ("certificate", "expected"),
     [
         (RECOVERY.certificate, "at least 201 are required"),
-        (replace(RECOVERY.certificate, exact_fits=3), "The evidence for this is"),
+        (
+            replace(RECOVERY.certificate, exact_fits=3, noise=0.05, evidence=1.0),
+            "The evidence for this is 1",
+        ),
         (replace(RECOVERY.certificate, exact_fits=3, required=4010), "so few measurements"),
         (replace(RECOVERY.certificate, objections=("a reason",)), "A reason."),
     ],

@@ -59,6 +59,16 @@ EXPLANATIONS: dict[str, tuple[Status, dict[str, Any], str]] = {
         {"exact_fits": 7},
         f"{NOISY}. The evidence for this is 30; at least 36 is required.",
     ),
+    "enough evidence, but too noisy": (
+        Status.UNEXPLAINED,
+        {"exact_fits": 7, "evidence": 40.0, "objections": ("there is too much noise",)},
+        f"{NOISY}. There is too much noise.",
+    ),
+    "exact, but too few": (
+        Status.UNEXPLAINED,
+        {"exact_fits": 80, "noise": 1e-15},
+        f"80{EXACT[3:]}. At least 201 are required.",
+    ),
     "no evidence": (
         Status.UNEXPLAINED,
         {"exact_fits": 7, "evidence": -math.inf},

@@ -18,10 +18,9 @@ _DENSE = (DenseOperator, StreamedOperator, ShardedOperator)
 def with_remedy(recovery: Recovery, problem: Problem, rank: int | None) -> Recovery:
     """The result with a remedy, if the trials of the table are like the problem.
 
-    ``rank`` is the given one; without it, the problem is assumed to have the rank of the result.
+    ``rank`` is the given one, if any.
     """
     like_trials = isinstance(family(problem.operator), _DENSE) and not problem.symmetric
     if recovery.status not in _HELPED or not like_trials:
         return recovery
-    failure = failure_of(recovery, recovery.rank if rank is None else rank)
-    return replace(recovery, remedy=what_would_help(failure))
+    return replace(recovery, remedy=what_would_help(failure_of(recovery, rank)))

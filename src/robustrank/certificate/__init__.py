@@ -6,7 +6,7 @@ and the reason for stopping of a solver, none of its own estimates.
 """
 
 from robustrank.certificate.clusters import groups_with_majority, repetitions
-from robustrank.certificate.conclusion import Fit, certify, conclude
+from robustrank.certificate.conclusion import NOISE_LIMIT, Fit, certify, conclude
 from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
 from robustrank.certificate.determination import all_are_cross_checked, undetermined_part
 from robustrank.certificate.evidence import best_set, log_choices
@@ -15,6 +15,7 @@ from robustrank.certificate.parts import name_parts
 from robustrank.certificate.rank_check import edge_of_noise, rank_above_noise, rank_may_be_too_low
 
 __all__ = [
+    "NOISE_LIMIT",
     "Fit",
     "NoiseStatistics",
     "all_are_cross_checked",

@@ -27,7 +27,7 @@ from robustrank.theory import half_normal_quantile
 
 # The largest noise level of a certified result, and the largest error of a prediction of a
 # measurement that was left out, relative to what a trivial prediction leaves.
-_NOISE_LIMIT = 0.1
+NOISE_LIMIT = 0.1
 _HELD_OUT_LIMIT = 0.3
 # The largest expected error of a certified matrix, relative to its norm.
 _ERROR_LIMIT = 0.1
@@ -73,7 +73,8 @@ def certify(fit: Fit, reason: StopReason) -> tuple[Certificate, Status]:
         certificate = _count(counted, labels, quick=reason is StopReason.INTERRUPTED)
         status = conclude(reason, certificate)
         if not status.certified:
-            return certificate, status
+            noisy = status is Status.UNEXPLAINED and NOISE_LIMIT < certificate.noise < math.inf
+            return replace(certificate, objections=(_noisy(certificate),) * noisy), status
         tangent = fit.linearize()
         labels = repetitions(fit.problem.operator, tangent)
         certificate = _count(counted, labels)
@@ -83,6 +84,13 @@ def certify(fit: Fit, reason: StopReason) -> tuple[Certificate, Status]:
             certificate = _examined(fit, tangent, labels, certificate, exact=exact)
             status = conclude(reason, certificate)
     return certificate, status
+
+
+def _noisy(certificate: Certificate) -> str:
+    return (
+        f"the residuals are {100 * certificate.noise:.3g}% of a typical measurement, and results "
+        f"with more than {NOISE_LIMIT:.0%} noise are not certified"
+    )
 
 
 def _on_host(fit: Fit) -> Fit:
@@ -106,7 +114,7 @@ def conclude(reason: StopReason, certificate: Certificate) -> Status:
     if reason is not StopReason.CONVERGED:
         return reason.status
     consistent = (
-        certificate.noise <= _NOISE_LIMIT
+        certificate.noise <= NOISE_LIMIT
         and certificate.evidence >= certificate.required_evidence
         and certificate.inliers > (0.5 + _MARGIN) * certificate.independent
         and not certificate.objections

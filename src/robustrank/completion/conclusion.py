@@ -49,8 +49,8 @@ def concluded(solution: Solution, entries: int) -> tuple[Status, CompletionCerti
             objections.append("errors of entries that were left out are not as the fit expects")
         if not solution.noise_level <= _LARGEST_NOISE:
             objections.append(
-                f"noise of {solution.noise_level:.0%} of a typical entry cannot be told from "
-                "outliers"
+                f"the residuals are {solution.noise_level:.0%} of a typical entry, and results "
+                f"with more than {_LARGEST_NOISE:.0%} noise are not certified"
             )
         usual = solution.statistics is None or solution.statistics.look_like_noise()
         if not (usual and _HEAVY_TAIL <= solution.tail <= _NO_TAIL):

@@ -24,11 +24,13 @@ def explain(status: Status, certificate: Certificate) -> str:
         )
     if certificate.exact_fits >= certificate.required:
         text = f"{exact}; at least {certificate.required:,} are required"
-    elif math.isfinite(certificate.evidence):
-        text = (
-            f"{noise_sentence(certificate)}. The evidence for this is "
-            f"{certificate.evidence:.0f}; at least {certificate.required_evidence:.0f} is required"
-        )
+    elif math.isfinite(certificate.evidence) and certificate.noise > certificate.tolerance:
+        text = noise_sentence(certificate)
+        if certificate.evidence < certificate.required_evidence:
+            text += (
+                f". The evidence for this is {certificate.evidence:.0f}; at least "
+                f"{certificate.required_evidence:.0f} is required"
+            )
     else:
         text = f"{exact}. At least {certificate.required:,} are required"
     if certificate.unidentified:

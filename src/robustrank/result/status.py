@@ -134,8 +134,8 @@ _TEXTS = {
     ),
     Status.UNEXPLAINED: (
         "the iteration converged, but the evidence is not sufficient to certify the matrix.",
-        "Do not use the result. There are too few measurements for this rank, too many outliers, "
-        "or the rank is too low: add measurements or change the rank.",
+        "Do not use the result. Possible causes are too few measurements for this rank, too many "
+        "outliers, noise, or a rank that is too low.",
     ),
     Status.UNDERDETERMINED: (
         "there are too few measurements to determine a matrix of this rank.",
