@@ -90,7 +90,8 @@ def run(case: Case, seed: int) -> Trial:
 
 
 def _dense(case: Case, shape: tuple[int, int], count: int, setting: dict[str, Any]) -> Solve:
-    planted = rr.simulate.plant(*shape, case.rank, count, **setting)
+    bounded = setting.pop("noise")
+    planted = rr.simulate.plant(*shape, case.rank, count, bounded_noise=bounded, **setting)
 
     def solve(rank: int | None) -> rr.Recovery:
         return rr.recover(planted.A, planted.y, rank)

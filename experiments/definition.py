@@ -65,7 +65,7 @@ class Cell:
     rank: int
     outliers: float = 0.05
     model: str = "huge"
-    noise: float = 0.0
+    noise: float = 0.0  # uniform, in units of σ_r(M), as in the paper
     shape: tuple[int, int] = (150, 120)
     condition_number: float | None = None
     rank_bound: int | None = None  # passed to the solvers instead of the true rank
@@ -121,7 +121,7 @@ class Cell:
             self.measurements,
             outliers=self.outliers if corrupted else 0.0,
             outlier_model=self.model,
-            noise=self.noise,
+            bounded_noise=self.noise,
             condition_number=self.condition_number,
             rng=self.seed(trial),
             library=place.library,

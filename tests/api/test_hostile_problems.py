@@ -236,7 +236,7 @@ def test_smallest_singular_value_is_accurate(condition_number: float) -> None:
 def test_expected_error_is_that_of_the_matrix() -> None:
     errors = []
     for seed in range(6):
-        planted = plant(16, 12, 2, 400, outliers=0.1, noise=0.1, rng=seed)
+        planted = plant(16, 12, 2, 400, outliers=0.1, bounded_noise=0.1, rng=seed)
         result = rr.recover(planted.A, planted.y, 2)
         assert result.status is rr.Status.SETTLED
         error = np.linalg.norm(result.matrix - planted.matrix) / np.linalg.norm(planted.matrix)

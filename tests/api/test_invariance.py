@@ -98,7 +98,7 @@ def test_units_of_each_measurement(seed: int, outliers: float) -> None:
 
 REPEATED = {
     "exact": (plant(8, 7, 1, 120, outliers=0.1, rng=1), rr.Status.RECOVERED),
-    "noisy": (plant(8, 7, 1, 150, outliers=0.1, noise=0.05, rng=2), rr.Status.SETTLED),
+    "noisy": (plant(8, 7, 1, 150, outliers=0.1, bounded_noise=0.05, rng=2), rr.Status.SETTLED),
     "no matrix": (plant(8, 7, 1, 60, outliers=0.9, rng=3), rr.Status.UNEXPLAINED),
     "too few": (plant(8, 7, 1, 20, rng=4), rr.Status.UNDERDETERMINED),
 }

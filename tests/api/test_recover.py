@@ -102,7 +102,7 @@ def test_text_of_a_recovered_result_leads_with_exact_fits(small: Planted) -> Non
 
 
 def test_text_of_a_settled_result_leads_with_the_noise() -> None:
-    planted = plant(20, 15, 2, 600, outliers=0.05, noise=0.05, rng=5)
+    planted = plant(20, 15, 2, 600, outliers=0.05, bounded_noise=0.05, rng=5)
     result = rr.recover(planted.A, planted.y, 2)
     assert result.status is rr.Status.SETTLED
     lines = repr(result).splitlines()

@@ -25,7 +25,9 @@ def planted(rank: int, **other: Any) -> rr.simulate.Planted:
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 @pytest.mark.parametrize(("rank", "kappa"), [(1, 1.0), (2, 10.0), (5, 1.0)])
 def test_the_rank_is_found(rank: int, kappa: float, noise: float, model: str) -> None:
-    problem = planted(rank, noise=noise, outlier_model=model, condition_number=kappa, rng=11)
+    problem = planted(
+        rank, bounded_noise=noise, outlier_model=model, condition_number=kappa, rng=11
+    )
     result = rr.recover(problem.A, problem.y)
     assert result.rank == rank
     assert result.certified
@@ -65,7 +67,7 @@ def test_without_structure_the_result_says_so() -> None:
 
 def test_a_spectrum_without_a_gap_is_called_that() -> None:
     spectrum = [0.6**k for k in range(12)]
-    problem = plant(24, 20, 12, 800, spectrum=spectrum, noise=0.05, rng=2)
+    problem = plant(24, 20, 12, 800, spectrum=spectrum, bounded_noise=0.05, rng=2)
     table = rr.recover(
         problem.A, problem.y + 0.02 * np.random.default_rng(3).normal(size=800)
     ).rank_table
@@ -84,7 +86,7 @@ def test_a_single_solver_gets_the_rank_that_was_found() -> None:
 
 @pytest.mark.parametrize(("rank", "noise"), [(1, 0.0), (1, 0.05), (4, 0.0)])
 def test_a_result_to_start_from_does_not_fix_the_rank(rank: int, noise: float) -> None:
-    problem = planted(2, noise=noise, rng=14)
+    problem = planted(2, bounded_noise=noise, rng=14)
     start = rr.recover(problem.A, problem.y, rank, solver="gauss-newton")
     result = rr.recover(problem.A, problem.y, start=start)
     assert result.certified
@@ -119,7 +121,7 @@ def test_a_solver_that_cannot_continue_says_so_without_a_rank() -> None:
 
 
 def test_the_callback_and_the_time_limit_stop_the_search() -> None:
-    problem = planted(5, condition_number=10.0, noise=0.05, rng=15)
+    problem = planted(5, condition_number=10.0, bounded_noise=0.05, rng=15)
     stopped = rr.recover(problem.A, problem.y, callback=lambda _: True)
     assert stopped.status is rr.Status.STOPPED
     began = time.perf_counter()

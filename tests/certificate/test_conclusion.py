@@ -132,7 +132,7 @@ def test_another_matrix_that_fits_less_than_half_is_not_certified() -> None:
 
 
 def test_noise_is_settled_and_not_certified_as_exact() -> None:
-    planted = plant(20, 15, 2, 600, outliers=0.05, noise=0.05, rng=5)
+    planted = plant(20, 15, 2, 600, outliers=0.05, bounded_noise=0.05, rng=5)
     result = rr.recover(planted.A, planted.y, 2)
     assert result.status is rr.Status.SETTLED
     assert result.certified

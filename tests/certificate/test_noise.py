@@ -16,7 +16,7 @@ from robustrank.simulate import plant
 
 
 def test_noise_level_is_that_of_the_noise() -> None:
-    planted = plant(20, 15, 2, 2000, outliers=0.05, noise=0.1, rng=8)
+    planted = plant(20, 15, 2, 2000, outliers=0.05, bounded_noise=0.1, rng=8)
     certificate = rr.recover(planted.A, planted.y, 2).certificate
     true = 0.1 * np.linalg.svd(planted.matrix, compute_uv=False)[1] / np.sqrt(3)
     assert certificate.noise * np.linalg.norm(planted.matrix) == pytest.approx(
@@ -27,7 +27,7 @@ def test_noise_level_is_that_of_the_noise() -> None:
 
 
 def test_sigma_is_in_the_units_of_y() -> None:
-    planted = plant(20, 15, 2, 600, outliers=0.05, noise=0.05, rng=5)
+    planted = plant(20, 15, 2, 600, outliers=0.05, bounded_noise=0.05, rng=5)
     plain, scaled = (rr.recover(planted.A, planted.y * unit, 2).certificate for unit in (1.0, 1e3))
     assert scaled.sigma == pytest.approx(1e3 * plain.sigma, rel=1e-6)
     assert scaled.noise == pytest.approx(plain.noise, rel=1e-6)

@@ -20,7 +20,7 @@ SETTLES_EARLY = rr.GaussNewton(max_iterations=200, settling=rr.Settling(start_af
 @pytest.mark.parametrize("unit_of_A", [1.0, 1e-170, 1e160])
 @pytest.mark.parametrize("unit_of_y", [1.0, 1e-25])
 def test_wrong_ranks_are_noticed_in_any_units(unit_of_A: float, unit_of_y: float) -> None:
-    planted = plant(24, 20, 2, 500, outliers=0.05, noise=0.2, rng=0)
+    planted = plant(24, 20, 2, 500, outliers=0.05, bounded_noise=0.2, rng=0)
     problem = Problem(as_operator(planted.A * unit_of_A), planted.y * unit_of_y, 3)
     results = {
         rank: rr.recover(problem.operator, problem.y, rank, solver=SETTLES_EARLY)
@@ -62,7 +62,7 @@ def test_large_noise_in_few_measurements_may_be_a_missing_column(
     inliers: int, noise: float, too_low: bool
 ) -> None:
     """A matrix of the given rank has 66 degrees of freedom."""
-    planted = plant(20, 15, 1, 400, noise=0.02, rng=0)
+    planted = plant(20, 15, 1, 400, bounded_noise=0.02, rng=0)
     result = rr.recover(planted.A, planted.y, 1)
     problem = Problem(as_operator(planted.A), planted.y, 2)
     assert not rank_may_be_too_low(problem, result)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 import warnings
 
@@ -176,7 +175,7 @@ def solved(measurements: int, outliers: float, noise: float, seed: int) -> rr.Re
         1,
         measurements,
         outliers=outliers,
-        noise=noise * math.sqrt(3),
+        noise=noise,
         condition_number=1.0,
         rng=seed,
     )

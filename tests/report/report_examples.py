@@ -17,7 +17,7 @@ RECOVERY = rr.recover(PLANTED.A, PLANTED.y, 2, solver="median-tgd")
 VANILLA = rr.recover(PLANTED.A, PLANTED.y, 2, solver=rr.VanillaGD(max_iterations=50))
 FULL = render_report(RECOVERY, truth=PLANTED, compare_with=[VANILLA])
 
-NOISY = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, noise=0.02, rng=1)
+NOISY = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, bounded_noise=0.02, rng=1)
 SETTLED = rr.recover(NOISY.A, NOISY.y, 2)
 
 

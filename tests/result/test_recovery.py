@@ -30,7 +30,7 @@ def test_text_has_eight_lines(recovery: Recovery) -> None:
 
 
 def test_text_of_a_noisy_result_leads_with_the_noise() -> None:
-    planted = plant(20, 15, 2, 400, outliers=0.05, noise=0.05, rng=11)
+    planted = plant(20, 15, 2, 400, outliers=0.05, bounded_noise=0.05, rng=11)
     result = rr.recover(planted.A, planted.y, 2)
     assert result.status is Status.SETTLED
     assert "380 of 400 measurements fit within the noise, σ ≈ 0.28" in str(result)

@@ -17,9 +17,20 @@ def measured(A: Array, M: Array) -> Array:
     return np.einsum("ijk,jk->i", A.astype(float), M)  # type: ignore[no-any-return]
 
 
-def test_noise_is_uniform_and_added_to_clean_and_corrupted_measurements() -> None:
+def test_noise_is_relative_to_a_measurement() -> None:
+    quiet = plant(12, 9, 3, 2000, outliers=0.1, outlier_model="flip", condition_number=9, rng=1)
+    noisy = plant(
+        12, 9, 3, 2000, outliers=0.1, outlier_model="flip", condition_number=9, noise=0.05, rng=1
+    )
+    noise = noisy.y - quiet.y
+    assert np.std(noise) / np.std(quiet.y) == pytest.approx(0.05, rel=0.05)
+    assert kstest(noise / np.std(noise), "norm").pvalue > 0.01
+    assert np.std(noise[quiet.outliers]) == pytest.approx(np.std(noise), rel=0.2)
+
+
+def test_bounded_noise_is_uniform_and_added_to_clean_and_corrupted_measurements() -> None:
     quiet = plant(12, 9, 3, 2000, outliers=0.1, outlier_model="flip", rng=1)
-    noisy = plant(12, 9, 3, 2000, outliers=0.1, outlier_model="flip", noise=0.05, rng=1)
+    noisy = plant(12, 9, 3, 2000, outliers=0.1, outlier_model="flip", bounded_noise=0.05, rng=1)
     smallest = np.linalg.svd(quiet.matrix, compute_uv=False)[2]
     w = (noisy.y - quiet.y) / (0.05 * smallest)
     assert kstest(w, "uniform", args=(-1, 2)).pvalue > 0.01
@@ -63,7 +74,7 @@ GOLDEN_Y = [379.2702849256009, -115.98994347490644]
 
 def test_parts_of_a_problem_are_drawn_from_separate_streams() -> None:
     base = plant(5, 4, 1, 50, outliers=0.1, rng=7)
-    longer = plant(5, 4, 1, 80, outliers=0.3, outlier_model="flip", noise=0.1, rng=7)
+    longer = plant(5, 4, 1, 80, outliers=0.3, outlier_model="flip", bounded_noise=0.1, rng=7)
     assert np.array_equal(longer.A[:50], base.A)
     assert np.array_equal(longer.matrix, base.matrix)
 
@@ -98,7 +109,8 @@ INVALID: dict[str, tuple[dict[str, Any], str]] = {
     "no measurements": ({"measurements": 0}, "at least 1"),
     "fraction above one": ({"outliers": 1.5}, "fraction"),
     "unknown model": ({"outlier_model": "weird"}, "is not known; expected one of huge, scale"),
-    "negative noise": ({"noise": -1}, "noise=-1; expected a positive finite number"),
+    "negative noise": ({"noise": -1}, "noise=-1; expected zero or a positive finite number"),
+    "negative bounded noise": ({"bounded_noise": -1}, "bounded_noise=-1; expected zero or"),
     "no matrix": ({"n1": 0}, "at least 1 × 1"),
     "both spectra": ({"spectrum": [1.0], "condition_number": 2}, "not both"),
     "short spectrum": ({"rank": 2, "spectrum": [1.0]}, "expected 2 positive"),

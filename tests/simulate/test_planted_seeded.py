@@ -53,7 +53,7 @@ def test_outliers_of_an_impostor_are_its_measurements() -> None:
 
 
 def test_noise_is_added() -> None:
-    quiet, noisy = (plant_seeded(12, 9, 2, 300, noise=noise, rng=4) for noise in (0, 0.1))
+    quiet, noisy = (plant_seeded(12, 9, 2, 300, bounded_noise=noise, rng=4) for noise in (0, 0.1))
     size = 0.1 * np.linalg.svd(quiet.matrix, compute_uv=False)[1]
     assert 0.9 * size < np.abs(noisy.y - quiet.y).max() <= size
 

@@ -136,7 +136,7 @@ def test_condition_number_does_not_matter(condition: float) -> None:
 
 
 def test_with_noise_the_error_is_that_of_least_squares_on_the_true_inliers() -> None:
-    planted = plant(30, 24, 2, 1000, outliers=0.05, noise=0.05, rng=7)
+    planted = plant(30, 24, 2, 1000, outliers=0.05, bounded_noise=0.05, rng=7)
     keep = ~planted.outliers
     all_inliers = GaussNewton(settling=Settling(alpha_h=100.0))
     oracle = rr.recover(planted.A[keep], planted.y[keep], 2, solver=all_inliers)

@@ -117,15 +117,15 @@ def test_claim_sample_split_is_unnecessary() -> None:
 
 def test_claim_stability_to_bounded_noise() -> None:
     """Error with outliers and noise is comparable to vanilla-GD's on clean noisy measurements."""
-    corrupted = plant(30, 24, 2, 1000, outliers=0.05, noise=0.05, rng=24)
-    clean = plant(30, 24, 2, 1000, noise=0.05, rng=24)
+    corrupted = plant(30, 24, 2, 1000, outliers=0.05, bounded_noise=0.05, rng=24)
+    clean = plant(30, 24, 2, 1000, bounded_noise=0.05, rng=24)
     robust, reference = error_of(corrupted, MedianTGD()), error_of(clean, VanillaGD())
     assert reference / 1.5 < robust < 1.5 * reference
     assert error_of(corrupted, VanillaGD(max_iterations=1000)) > 100 * reference
 
 
 def test_claim_an_upper_bound_on_the_rank_suffices() -> None:
-    planted = plant(20, 16, 2, 700, outliers=0.05, noise=0.05, rng=25)
+    planted = plant(20, 16, 2, 700, outliers=0.05, bounded_noise=0.05, rng=25)
     exact, above = error_of(planted, MedianTGD()), error_of(planted, MedianTGD(), rank=4)
     assert above < 3 * exact
 

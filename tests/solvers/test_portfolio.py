@@ -72,7 +72,7 @@ def test_with_too_many_outliers_only_correct_results_are_certified(outliers: flo
 @pytest.mark.parametrize(("m", "noise", "seed"), [(280, 0.05, 1), (420, 0.05, 2), (600, 0.1, 3)])
 def test_with_noise_no_inlier_is_rejected(m: int, noise: float, seed: int) -> None:
     """Also with twice as many measurements as unknowns, of which there are 140."""
-    planted = plant(40, 32, 2, m, outliers=0.05, noise=noise, rng=seed)
+    planted = plant(40, 32, 2, m, outliers=0.05, bounded_noise=noise, rng=seed)
     result = rr.recover(planted.A, planted.y, 2)
     assert result.status is rr.Status.SETTLED
     assert evaluate(result, planted).error < 1.02 * oracle_error(planted, ALL_INLIERS)
@@ -82,7 +82,7 @@ def test_with_noise_no_inlier_is_rejected(m: int, noise: float, seed: int) -> No
 @pytest.mark.parametrize("seed", [5])
 def test_with_noise_at_the_limit_the_best_result_is_returned(seed: int) -> None:
     """158 inliers for 140 unknowns are too few for a certificate, and wrong results fit better."""
-    planted = plant(40, 32, 2, 166, outliers=0.05, noise=0.05, rng=seed)
+    planted = plant(40, 32, 2, 166, outliers=0.05, bounded_noise=0.05, rng=seed)
     result = rr.recover(planted.A, planted.y, 2)
     assert not result.certified
     second = rr.GaussNewton(settling=rr.Settling(alpha_h=1e9, skip_search=True))
@@ -101,7 +101,7 @@ def test_a_small_outlier_that_was_an_inlier_at_first_is_rejected_later() -> None
 
 def test_a_measurement_near_the_cutoff_does_not_delay_settling() -> None:
     """One measurement is accepted and rejected in turn."""
-    planted = plant(8, 6, 1, 40, outliers=0.2, noise=0.3, rng=43)
+    planted = plant(8, 6, 1, 40, outliers=0.2, bounded_noise=0.3, rng=43)
     assert rr.recover(planted.A, planted.y, 1, solver=SOFT).iterations < SOFT.max_iterations
 
 

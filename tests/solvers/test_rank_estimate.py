@@ -19,7 +19,7 @@ N1, N2, RANK = 40, 32, 2
 
 
 def planted_with(noise: float, m: int = 420, seed: int = 0, **more: Any) -> Planted:
-    return plant(N1, N2, RANK, m, outliers=0.05, noise=noise, rng=seed, **more)
+    return plant(N1, N2, RANK, m, outliers=0.05, bounded_noise=noise, rng=seed, **more)
 
 
 def oracle_error(planted: Planted) -> float:
@@ -72,7 +72,9 @@ def test_true_rank_at_every_scale(dtype: str, sensing: float, measured: float) -
 
 
 def test_rank_is_estimated_if_noise_may_explain_a_singular_value() -> None:
-    planted = plant(N1, N2, RANK, 600, outliers=0.05, noise=1.5, condition_number=20.0, rng=0)
+    planted = plant(
+        N1, N2, RANK, 600, outliers=0.05, bounded_noise=1.5, condition_number=20.0, rng=0
+    )
     solvers = []
     result = rr.recover(
         planted.A, planted.y, RANK, callback=lambda progress: solvers.append(progress.solver)
@@ -108,7 +110,7 @@ def test_sensing_entries_with_a_mean_do_not_lead_to_a_certified_result_of_too_lo
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_estimated_rank_is_the_true_one(rank: int) -> None:
-    planted = plant(20, 16, rank, 400, outliers=0.1, noise=0.02, rng=rank)
+    planted = plant(20, 16, rank, 400, outliers=0.1, bounded_noise=0.02, rng=rank)
     problem = Problem(as_operator(planted.A), planted.y, 5)
     estimator = RankEstimator()
     (outcome,) = drive([problem], estimator.messages, np.random.default_rng(0))
@@ -126,7 +128,7 @@ def test_pure_noise_has_no_estimated_rank() -> None:
 @pytest.mark.slow_with_jax
 def test_each_problem_of_a_batch_has_its_own_rank(xp: Any) -> None:
     ranks = [1, 3] if "strict" in xp.__name__ else [1, 3, 2, 1]  # strict is slow
-    planted = [plant(16, 12, r, 260, outliers=0.05, noise=0.02, rng=r) for r in ranks]
+    planted = [plant(16, 12, r, 260, outliers=0.05, bounded_noise=0.02, rng=r) for r in ranks]
     data = [(xp.asarray(one.A), xp.asarray(one.y)) for one in planted]
     together = list(rr.recover_many(data, 4, batch=4))
     assert [result.rank for result in together] == ranks

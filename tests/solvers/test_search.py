@@ -18,7 +18,7 @@ from robustrank.solvers.candidates import SOFT, STRICT
 
 @pytest.fixture(scope="module")
 def noisy() -> Planted:
-    return plant(40, 32, 2, 420, outliers=0.05, noise=0.05, rng=0)
+    return plant(40, 32, 2, 420, outliers=0.05, bounded_noise=0.05, rng=0)
 
 
 def press_ctrl_c() -> None:
@@ -54,7 +54,7 @@ def test_result_of_an_earlier_candidate_is_kept_at_the_time_limit() -> None:
 
 
 def test_the_zero_matrix_is_not_preferred_to_a_result_without_evidence() -> None:
-    planted = plant(40, 32, 2, 170, outliers=0.1, noise=0.05, rng=0)
+    planted = plant(40, 32, 2, 170, outliers=0.1, bounded_noise=0.05, rng=0)
 
     def interrupt_the_second(progress: rr.Progress) -> None:
         if progress.solver == "message passing":
@@ -105,7 +105,7 @@ def test_a_stopped_rank_estimate_keeps_the_result_so_far(event: str, status: rr.
 
 @pytest.mark.parametrize("event", ["callback", "time"])
 def test_a_stopped_rank_estimate_does_not_lose_a_settled_result(event: str) -> None:
-    planted = plant(40, 32, 2, 600, outliers=0.05, noise=1.5, condition_number=20.0, rng=0)
+    planted = plant(40, 32, 2, 600, outliers=0.05, bounded_noise=1.5, condition_number=20.0, rng=0)
     alone = rr.recover(planted.A, planted.y, 2, solver=rr.Portfolio((SOFT,), rank_estimator=None))
     assert alone.status is rr.Status.SETTLED
 
@@ -152,7 +152,7 @@ def test_no_other_candidate_is_tried_after_an_interrupted_rank_estimate() -> Non
 def test_the_time_limit_covers_the_certificate(
     noise: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planted = plant(20, 15, 2, 400, outliers=0.05, noise=noise, rng=11)
+    planted = plant(20, 15, 2, 400, outliers=0.05, bounded_noise=noise, rng=11)
     plain = rr.recover(planted.A, planted.y, 2, solver="gauss-newton")
     assert plain.certified
 

@@ -76,14 +76,14 @@ def test_an_estimate_of_zero_is_replaced_by_the_spectral_initialization() -> Non
     ("noise", "phase"), [(0.05, Phase.SETTLING), (1.0, Phase.SETTLING), (9.0, Phase.SEARCHING)]
 )
 def test_only_a_credible_estimate_is_settled_immediately(noise: float, phase: int) -> None:
-    problem = problem_of(m=450, outliers=0.1, noise=noise, rng=5)
+    problem = problem_of(m=450, outliers=0.1, bounded_noise=noise, rng=5)
     second = GaussNewton(settling=Settling(skip_search=True))
     _, state = hand_over(problem, TwoStage(MessagePassing(target_error=0.1), second))
     assert int(state.inner.phase) == phase
 
 
 def test_without_immediate_settling_the_second_solver_searches() -> None:
-    problem = problem_of(m=450, outliers=0.1, noise=0.05, rng=5)
+    problem = problem_of(m=450, outliers=0.1, bounded_noise=0.05, rng=5)
     _, state = hand_over(problem, TwoStage(MessagePassing(target_error=0.1), GaussNewton()))
     assert int(state.inner.phase) == Phase.SEARCHING
 

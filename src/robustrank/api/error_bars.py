@@ -60,7 +60,7 @@ def with_data(
     --------
     >>> import tempfile
     >>> import robustrank as rr
-    >>> planted = rr.simulate.plant(12, 10, 1, 200, noise=0.1, rng=1)
+    >>> planted = rr.simulate.plant(12, 10, 1, 200, noise=0.05, rng=1)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     rr.recover(planted.A, planted.y, 1).save(f"{folder}/result.npz")
     ...     loaded = rr.load(f"{folder}/result.npz")

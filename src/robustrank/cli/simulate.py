@@ -61,7 +61,11 @@ class OutlierModelName(click.ParamType):  # type: ignore[type-arg]  # generic si
     help="Distribution of the outliers; see below.",
 )
 @click.option(
-    "--noise", type=float, default=0.0, show_default=True, help="Uniform noise, in units of σ_r(M)."
+    "--noise",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Standard deviation of the noise, relative to that of a measurement.",
 )
 @click.option("--condition-number", type=float, help="Ratio of the singular values σ_1/σ_r.")
 @click.option(

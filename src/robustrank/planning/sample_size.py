@@ -182,7 +182,8 @@ def plan(
     outliers
         The fraction of the measurements that are outliers.
     noise
-        The standard deviation of the noise, relative to that of a measurement without noise.
+        The standard deviation of the noise, relative to that of a measurement without noise, as for
+        ``simulate.plant`` and ``simulate.plant_entries``.
     family
         ``"gaussian"``: dense sensing matrices with independent normal entries, for ``recover``.
         ``"entries"``: entries of the matrix at random places, for ``complete``.

@@ -92,7 +92,7 @@ class WithErrorBars:
         Examples
         --------
         >>> import robustrank as rr
-        >>> planted = rr.simulate.plant(12, 10, 1, 200, noise=0.1, rng=1)
+        >>> planted = rr.simulate.plant(12, 10, 1, 200, noise=0.05, rng=1)
         >>> result = rr.recover(planted.A, planted.y, 1)
         >>> float(result.standard_error_of(lambda M: M.mean())) < 0.01
         True

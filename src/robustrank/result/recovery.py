@@ -260,7 +260,7 @@ class Recovery(WithErrorBars):
         Examples
         --------
         >>> import robustrank as rr
-        >>> planted = rr.simulate.plant(12, 10, 1, 200, noise=0.1, rng=1)
+        >>> planted = rr.simulate.plant(12, 10, 1, 200, noise=0.05, rng=1)
         >>> result = rr.recover(planted.A, planted.y, 1)
         >>> result.standard_error([0, 3], [2, 5]).shape
         (2,)
@@ -304,7 +304,7 @@ class Recovery(WithErrorBars):
         Examples
         --------
         >>> import robustrank as rr
-        >>> planted = rr.simulate.plant(12, 10, 1, 200, noise=0.1, rng=1)
+        >>> planted = rr.simulate.plant(12, 10, 1, 200, noise=0.05, rng=1)
         >>> result = rr.recover(planted.A, planted.y, 1)
         >>> low, high = result.interval([0, 3], [2, 5], level=0.9)
         >>> bool((low < high).all())

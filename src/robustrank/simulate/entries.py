@@ -133,7 +133,8 @@ def plant_entries(
     outliers, outlier_model
         The share of the entries that are corrupted, and how: one of ``ENTRY_OUTLIER_MODELS``.
     noise
-        The standard deviation of normal noise, relative to that of an entry of the matrix.
+        The standard deviation of normal noise, relative to that of an entry without noise, as for
+        ``plan``.
     condition_number
         The ratio of the largest to the smallest singular value, which are spaced geometrically;
         by default the factors are Gaussian.

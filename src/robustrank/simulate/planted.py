@@ -12,6 +12,7 @@ import numpy as np
 from robustrank.backend import (
     Array,
     check_count,
+    check_not_negative,
     check_positive,
     has_double_precision,
     like,
@@ -88,6 +89,7 @@ def plant(
     outliers: float = 0.0,
     outlier_model: str = "huge",
     noise: float = 0.0,
+    bounded_noise: float = 0.0,
     spectrum: Sequence[float] | None = None,
     condition_number: float | None = None,
     dtype: Any = np.float64,
@@ -111,7 +113,10 @@ def plant(
         How they are replaced: a name in ``OUTLIER_MODELS``. The strength of an offset or a gain
         follows a colon: ``"offset:0.1"`` adds 0.1‖M‖, ``"gain:2"`` doubles.
     noise
-        Adds uniform noise between ±noise·σ_r(M) to every measurement, clean or corrupted.
+        The standard deviation of normal noise, relative to that of a measurement without noise, as
+        for ``plan``. It is added to every measurement, clean or corrupted.
+    bounded_noise
+        Also adds the noise of the paper, uniform between ±bounded_noise·σ_r(M).
     spectrum, condition_number
         Give the matrix these singular values, or geometrically spaced ones with this ratio.
     dtype
@@ -162,6 +167,7 @@ def plant(
         outliers=outliers,
         outlier_model=outlier_model,
         noise=noise,
+        bounded_noise=bounded_noise,
         spectrum=_spectrum(rank, spectrum, condition_number),
         seed=seed_from(rng),
     )
@@ -192,6 +198,7 @@ def plant_seeded(
     outliers: float = 0.0,
     outlier_model: str = "huge",
     noise: float = 0.0,
+    bounded_noise: float = 0.0,
     spectrum: Sequence[float] | None = None,
     condition_number: float | None = None,
     dtype: Any = np.float64,
@@ -211,7 +218,7 @@ def plant_seeded(
     ensemble, dtype
         The distribution of the entries, ``"gaussian"`` or ``"sign"``, and their precision; see
         ``rr.operators.Seeded``.
-    outliers, outlier_model, noise, spectrum, condition_number, rng, progress
+    outliers, outlier_model, noise, bounded_noise, spectrum, condition_number, rng, progress
         As in ``plant``.
 
     Returns
@@ -240,6 +247,7 @@ def plant_seeded(
         outliers=outliers,
         outlier_model=outlier_model,
         noise=noise,
+        bounded_noise=bounded_noise,
         spectrum=_spectrum(rank, spectrum, condition_number),
         seed=seed_from(rng),
     )
@@ -272,6 +280,7 @@ class _Design:
     outliers: float
     outlier_model: str
     noise: float
+    bounded_noise: float
     seed: int
 
 
@@ -284,16 +293,29 @@ def _design(
     outliers: float,
     outlier_model: str,
     noise: float,
+    bounded_noise: float,
     spectrum: Matrix | None,
     seed: int,
 ) -> _Design:
     """The validated design of a problem."""
-    _check(n1, n2, rank, measurements, outliers, noise)
+    _check(n1, n2, rank, measurements, outliers)
+    check_not_negative(noise=noise, bounded_noise=bounded_noise)
     find_outlier_model(outlier_model)  # raises if it is not known
     left, right = _factors(n1, n2, rank, spectrum, seed)
     target = left @ right.T
     norm = float(np.linalg.norm(target))
-    return _Design(left, right, target, norm, measurements, outliers, outlier_model, noise, seed)
+    return _Design(
+        left,
+        right,
+        target,
+        norm,
+        measurements,
+        outliers,
+        outlier_model,
+        noise,
+        bounded_noise,
+        seed,
+    )
 
 
 def _corrupt(design: _Design, clean: Matrix, impostor: Matrix) -> tuple[Matrix, Matrix]:
@@ -314,14 +336,17 @@ def _corrupt(design: _Design, clean: Matrix, impostor: Matrix) -> tuple[Matrix, 
     )
     y = clean.copy()
     y[corrupted] = model.corrupt(context)
-    if design.noise:
+    generator = stream(seed, Purpose.NOISE)
+    if design.bounded_noise:
         rank = design.left.shape[1]
         smallest = float(np.linalg.svd(design.target, compute_uv=False)[rank - 1])
-        y += design.noise * smallest * stream(seed, Purpose.NOISE).uniform(-1, 1, measurements)
+        y += design.bounded_noise * smallest * generator.uniform(-1, 1, measurements)
+    if design.noise:  # the standard deviation of a measurement is the norm of the matrix
+        y += design.noise * design.norm * generator.standard_normal(measurements)
     return y, corrupted
 
 
-def _check(n1: int, n2: int, rank: int, measurements: int, outliers: float, noise: float) -> None:
+def _check(n1: int, n2: int, rank: int, measurements: int, outliers: float) -> None:
     if min(n1, n2) < 1:
         raise ValueError(f"the matrix would be {n1} × {n2}; expected at least 1 × 1")
     check_count(rank=rank, measurements=measurements)
@@ -329,8 +354,6 @@ def _check(n1: int, n2: int, rank: int, measurements: int, outliers: float, nois
         raise ValueError(f"rank={rank}; expected 1 ≤ rank ≤ min(n1, n2) = {min(n1, n2)}")
     if not 0 <= outliers < 1:
         raise ValueError(f"outliers={outliers}; expected a fraction, 0 ≤ outliers < 1")
-    if noise != 0:  # in units of σ_r(M)
-        check_positive(noise=noise)
 
 
 def _support(eligible: Matrix, count: int, seed: int) -> Matrix:

@@ -161,7 +161,7 @@ class Settling:
     Examples
     --------
     >>> import robustrank as rr
-    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, noise=0.05, rng=1)
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, noise=0.02, rng=1)
     >>> solver = rr.GaussNewton(settling=rr.Settling(alpha_h=5.0, start_after=0))
     >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
     'SETTLED'
