@@ -22,7 +22,9 @@ from robustrank.backend import (
     full_precision,
     is_array,
     like,
+    limited_blas_threads,
     namespace,
+    threads_for,
     to_numpy,
 )
 from robustrank.completion import (
@@ -165,7 +167,8 @@ def complete(
         return data.returned(factors[0]), data.returned(factors[1])
 
     watch = Watch(callback, ends, in_user_units)
-    with full_precision(data.values), np.errstate(all="ignore"):
+    threads = limited_blas_threads(threads_for(int(data.values.shape[0])))
+    with full_precision(data.values), np.errstate(all="ignore"), threads:
         sample = Sample.of(part.entries, _finite(data.values / unit))
         try:
             bound = None if rank is None else min(rank, *sample.shape)
@@ -288,11 +291,11 @@ def _timed(result: Completion, began: float) -> Completion:
 
 
 def _unit(values: Array) -> float:
-    """A power of two near the size of a typical value."""
+    """A power of two near the size of a typical value other than zero."""
     magnitudes = np.abs(to_numpy(values))
     used = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
     if not len(used):
-        raise ValueError("all observed entries are zero or infinite; expected other values")
+        return 1.0
     typical, largest = float(lower_median(used)), float(np.finfo(used.dtype).max)
     if typical > _NEAR_LARGEST * largest:
         raise ValueError(

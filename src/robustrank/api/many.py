@@ -19,7 +19,9 @@ from robustrank.backend import (
     check_count,
     explain_memory_errors,
     free_memory,
+    limited_blas_threads,
     on_gpu,
+    threads_for,
 )
 from robustrank.operators import can_be_batched
 from robustrank.problem import Problem
@@ -170,7 +172,8 @@ def _solve_batch(
 ) -> Iterator[Recovery]:
     began = time.perf_counter()
     needed = sum(memory_needed(problem.operator) for problem in problems)
-    with explain_memory_errors(needed, "use a smaller batch (batch=)"):
+    threads = limited_blas_threads(threads_for(sum(problem.numbers for problem in problems)))
+    with explain_memory_errors(needed, "use a smaller batch (batch=)"), threads:
         recoveries = solve(problems, chosen, generator)
     share = (time.perf_counter() - began) / len(problems)
     for problem, recovery in zip(problems, recoveries, strict=True):

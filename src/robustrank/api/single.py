@@ -19,7 +19,14 @@ from robustrank.api.inputs import (
 )
 from robustrank.api.positive import positive_semidefinite
 from robustrank.api.remedy import with_remedy
-from robustrank.backend import Seed, as_generator, as_seconds, explain_memory_errors
+from robustrank.backend import (
+    Seed,
+    as_generator,
+    as_seconds,
+    explain_memory_errors,
+    limited_blas_threads,
+    threads_for,
+)
 from robustrank.operators import DataLost, OutOfTime, how_it_was_read
 from robustrank.result import Recovery, Status
 from robustrank.solvers import Callback, Portfolio, Solver, solve, solve_without_rank
@@ -164,19 +171,20 @@ def recover(
             factors = None if start is None else checked_start(start, problem)
             if limit is not None:
                 limit -= time.perf_counter() - began
-            if rank is None and factors is None:
-                recovery = solve_without_rank(
-                    problem, chosen, as_generator(rng), callback=callback, time_limit=limit
-                )
-            else:
-                (recovery,) = solve(
-                    [problem],
-                    chosen,
-                    as_generator(rng),
-                    callback=callback,
-                    time_limit=limit,
-                    start=factors,
-                )
+            with limited_blas_threads(threads_for(problem.numbers)):
+                if rank is None and factors is None:
+                    recovery = solve_without_rank(
+                        problem, chosen, as_generator(rng), callback=callback, time_limit=limit
+                    )
+                else:
+                    (recovery,) = solve(
+                        [problem],
+                        chosen,
+                        as_generator(rng),
+                        callback=callback,
+                        time_limit=limit,
+                        start=factors,
+                    )
         seconds = time.perf_counter() - began
         recovery = replace(
             recovery,
