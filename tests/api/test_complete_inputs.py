@@ -199,7 +199,6 @@ def test_explicit_zeros_are_observed() -> None:
         ({"X": np.ones(5)}, ValueError, "X has shape \\(5,\\); expected a matrix"),
         ({"X": np.ones((3, 0))}, ValueError, "expected a matrix with rows and columns"),
         ({"X": np.full((3, 3), np.nan)}, ValueError, "no observed entries"),
-        ({"X": np.zeros((3, 3))}, ValueError, "all observed entries are zero"),
         ({"X": np.ones((3, 3)), "rank": 4}, ValueError, "rank=4 is larger than"),
         ({"X": np.ones((3, 3)), "rank": 0}, ValueError, "rank=0"),
         ({"X": np.ones((3, 3)), "rank": 1.5}, TypeError, "rank=1.5"),

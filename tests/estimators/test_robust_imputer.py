@@ -125,8 +125,23 @@ def test_single_precision_is_kept() -> None:
     np.testing.assert_allclose(filled[missing], TRUTH[:70][missing], rtol=1e-2, atol=1e-3)
 
 
-def test_infinite_entries_and_constant_features_are_refused() -> None:
+def test_infinite_entries_are_refused() -> None:
     with pytest.raises(ValueError, match="infinity"):
         RobustImputer().fit(np.where(TRAIN > 1, np.inf, TRAIN))
-    with pytest.raises(ValueError, match="every feature of X is constant"):
-        RobustImputer().fit(np.ones((5, 1)) * [1.0, 2.0, np.nan])
+
+
+def test_constant_features_are_filled_with_their_values() -> None:
+    X = np.ones((30, 1)) * [1.0, 2.0, 7.0]
+    X[3, 1] = np.nan
+    imputer = RobustImputer().fit(X)
+    assert imputer.rank_ == 0
+    np.testing.assert_array_equal(imputer.transform(X), np.ones((30, 1)) * [1.0, 2.0, 7.0])
+
+
+def test_mostly_zero_features_are_filled_with_zero() -> None:
+    rng = np.random.default_rng(3)
+    X = np.where(rng.random((60, 20)) < 0.1, rng.random((60, 20)), 0.0)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    filled = RobustImputer().fit_transform(X)
+    assert np.all(filled[np.isnan(X)] == 0)
+    np.testing.assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])

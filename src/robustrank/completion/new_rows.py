@@ -51,30 +51,37 @@ def fit_new_rows(X: Any, right: Array, cutoff: float, deviation: float) -> Fitte
     entries. The result for a row does not depend on the other rows.
     """
     given = as_floating(X if is_array(X) else np.asarray(X), "X")
-    n2, rank = right.shape
+    n2 = right.shape[0]
     if given.ndim != 2 or given.shape[1] != n2:
         raise ValueError(f"X has shape {tuple(given.shape)}; expected (rows, {n2})")
-    matrix, V = to_numpy(given), to_numpy(right)
-    observed = np.isfinite(matrix)
+    with np.errstate(all="ignore"):  # where an outlier overflows, its weight is zero
+        left, outliers, undecided = _fitted(
+            to_numpy(given), to_numpy(right), cutoff, max(deviation, cutoff)
+        )
+    xp = namespace(right)
+    flags = xp.asarray(outliers, device=like(right)["device"])
+    return FittedRows(xp.asarray(left, **like(right)), right, flags, undecided)
+
+
+def _fitted(X: Vector, V: Vector, cutoff: float, deviation: float) -> tuple[Vector, Vector, Vector]:
+    """The left factor of the rows, which entries are rejected, and the rows without a majority."""
+    observed = np.isfinite(X)
     counts = observed.sum(axis=1)
     columns = np.nonzero(observed)[1].astype(np.int32)
     entries = SortedEntries(np.concatenate([[0], np.cumsum(counts)]), columns)
-    values = matrix[observed].astype(V.dtype)
-    left = np.zeros((len(matrix), rank), V.dtype)
+    values = X[observed].astype(V.dtype)
+    left = np.zeros((len(X), V.shape[1]), V.dtype)
     if len(values):
-        left = fit_rows(entries, values, V, cutoff, max(deviation, cutoff))
-    needed = np.maximum(rank + EXTRA, counts // 2 + 1)
+        left = fit_rows(entries, values, V, cutoff, deviation)
+    needed = np.maximum(V.shape[1] + EXTRA, counts // 2 + 1)
     wrong = np.flatnonzero((_fits(entries, values, left, V, cutoff) < needed) & (counts >= needed))
     for row in wrong[:, None]:
         repair_rows(entries, values, left, V, cutoff, row, np.random.default_rng(0))
     undecided = np.flatnonzero(_fits(entries, values, left, V, cutoff) < needed)
     left[undecided] = 0
-    with np.errstate(invalid="ignore"):  # an infinite entry is an outlier
-        outliers = ~(np.abs(matrix - left @ V.T) <= cutoff) & ~np.isnan(matrix)
+    outliers = ~(np.abs(X - left @ V.T) <= cutoff) & ~np.isnan(X)
     outliers[undecided] = False
-    xp = namespace(right)
-    flags = xp.asarray(outliers, device=like(right)["device"])
-    return FittedRows(xp.asarray(left, **like(right)), right, flags, undecided)
+    return left, outliers, undecided
 
 
 def _fits(entries: SortedEntries, values: Vector, P: Vector, Q: Vector, cutoff: float) -> Vector:

@@ -301,12 +301,12 @@ class Completion(WithErrorBars):
     def summary(self) -> list[tuple[str, str]]:
         """The result in words, as (name, text) rows."""
         certificate, status = self.certificate, self.status
-        rows = [("status", f"{status.value}: {meaning(status)}")]
+        rows = [("status", f"{status.value}: {meaning(status, self.rank)}")]
         if not stopped_early(status):
             rows += self._findings()
         if certificate.objections and not stopped_early(status):
             rows.append(("objections", "; ".join(certificate.objections)))
-        return [*rows, ("time", f"{self.seconds:.2f} s"), ("next", advice(status))]
+        return [*rows, ("time", f"{self.seconds:.2f} s"), ("next", advice(status, self.rank))]
 
     def _findings(self) -> list[tuple[str, str]]:
         rejected = int(np.count_nonzero(to_numpy(self.outliers)))
@@ -320,7 +320,7 @@ class Completion(WithErrorBars):
             ("outliers", f"{rejected:,} of the entries are rejected ({share:.1%})"),
             ("undecided", f"too few trusted entries in {undecided}" if undecided else "none"),
             ("noise", f"{self.noise:.3g}" if self.noise else "none: the fit is exact"),
-            ("singular values", shown + (", …" if self.rank > 6 else "")),
+            *([("singular values", shown + (", …" if self.rank > 6 else ""))] if self.rank else []),
         ]
 
     def _title(self) -> str:
