@@ -66,7 +66,7 @@ def noise(rng: Generator, n1: int, n2: int) -> Matrix:
 
 
 def identity(rng: Generator, n1: int, n2: int) -> Matrix:
-    return np.eye(n1, n2) * rng.choice([1.0, 3.0])
+    return np.eye(n1, n2) * float(rng.choice([1.0, 3.0]))
 
 
 def constant(rng: Generator, n1: int, n2: int) -> Matrix:
@@ -114,7 +114,8 @@ def observed_from(rng: Generator, shape: tuple[int, int]) -> Matrix:
     if kind == 1:
         band: Matrix = abs(rows - columns) < rng.choice([0.1, 0.3])
         return band
-    return rng.random(shape) < rng.choice([0.0, 0.1, 0.5, 0.9, 1.0])
+    some: Matrix = rng.random(shape) < rng.choice([0.0, 0.1, 0.5, 0.9, 1.0])
+    return some
 
 
 def completed(rng: Generator, X: Matrix, options: dict[str, Any]) -> rr.Completion:
@@ -153,7 +154,8 @@ def imputed(rng: Generator, X: Matrix, options: dict[str, Any]) -> rr.Completion
     known = np.isfinite(X)
     assert np.array_equal(filled[known], X[known])
     assert np.isfinite(filled[:, known.any(axis=0)]).all()
-    return estimator.result_
+    result: rr.Completion = estimator.result_
+    return result
 
 
 def projected(_: Generator, X: Matrix, options: dict[str, Any]) -> rr.Completion:
@@ -161,7 +163,8 @@ def projected(_: Generator, X: Matrix, options: dict[str, Any]) -> rr.Completion
     options["n_components"] = options.pop("rank")
     estimator = estimators.RobustPCA(**options).fit(X)
     assert np.isfinite(estimator.inverse_transform(estimator.transform(X))).all()
-    return estimator.result_
+    result: rr.Completion = estimator.result_
+    return result
 
 
 def is_raised_in_words(error: Exception) -> bool:

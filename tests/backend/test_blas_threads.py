@@ -118,7 +118,7 @@ def test_the_last_of_overlapping_calls_restores_the_threads() -> None:
 
 
 def test_calls_in_several_threads_are_right() -> None:
-    found = []
+    found: list[Any] = []
 
     def work() -> None:
         found.extend(rr.recover(SMALL.A, SMALL.y, 1) for _ in range(3))
