@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from regression_samples import regression
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from robustrank import estimators
@@ -112,3 +113,13 @@ def test_clone_and_pickle() -> None:
         loaded = pickle.loads(pickle.dumps(estimator))
         assert loaded.result_.status is estimator.result_.status
         np.testing.assert_array_equal(getattr(loaded, method)(X), getattr(estimator, method)(X))
+
+
+def test_warnings_point_at_the_caller() -> None:
+    noise = np.random.default_rng(1).standard_normal((20, 8))
+    imputer = RobustImputer(1)
+    with pytest.warns(estimators.UncertifiedFitWarning) as caught:
+        imputer.fit(noise)
+        make_pipeline(RobustPCA(1)).fit(noise)
+        imputer.transform(np.full((2, 8), np.nan))
+    assert {warning.filename for warning in caught} == {__file__}

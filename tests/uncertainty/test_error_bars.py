@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +200,29 @@ def test_error_bars_of_a_result_that_is_not_certified_warn() -> None:
     assert not result.certified
     with pytest.warns(rr.NotCertifiedWarning, match="not certified"):
         result.standard_error(0, 0)
+
+
+@pytest.mark.parametrize("function", ["recover", "complete"])
+def test_each_method_warns_once_at_the_line_of_the_caller(function: str) -> None:
+    rng = np.random.default_rng(10)
+    result: Any
+    if function == "recover":
+        result = rr.recover(rng.standard_normal((120, 8, 6)), rng.standard_normal(120), 1)
+    else:
+        result = rr.complete(rng.standard_normal((12, 10)), 1)
+    assert not result.certified
+    methods: list[Callable[[], Any]] = [
+        lambda: result.standard_error(0, 0),
+        lambda: result.interval(0, 0),
+        lambda: result.interval(0, 0, noise=True),
+        lambda: result.standard_error_of(np.sum),
+        lambda: result.outlier_probability,
+    ]
+    for method in methods:
+        with pytest.warns(rr.NotCertifiedWarning) as caught:
+            method()
+        line = inspect.getsourcelines(method)[1]
+        assert [(one.filename, one.lineno) for one in caught] == [(__file__, line)]
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,8 @@ def complete(
     time_limit
         Stop after this many seconds and return what was found until then, not certified.
     rng
-        Random seed or generator, for starting vectors and random subsets of entries.
+        Random seed or generator, for starting vectors and random subsets of entries. None: a
+        different seed in every call.
 
     Returns
     -------

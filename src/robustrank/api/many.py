@@ -38,7 +38,7 @@ def recover_many(
     solver: str | Solver[Any] | Portfolio = "auto",
     device: str | None = None,
     batch: int | None = None,
-    rng: Seed = None,
+    rng: Seed = 0,
     symmetric: bool = False,
     psd: bool = False,
 ) -> Iterator[Recovery]:

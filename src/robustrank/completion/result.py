@@ -204,8 +204,7 @@ class Completion(WithErrorBars):
         NotCertifiedWarning
             If the result is not certified.
         """
-        own, other, shape = self._positions(rows, columns)
-        return self._accuracy().of_entries(own, other).reshape(shape)
+        return self._error(self._accuracy(), rows, columns)
 
     def interval(
         self, rows: Any, columns: Any, *, level: float = 0.95, noise: bool = False
@@ -240,9 +239,13 @@ class Completion(WithErrorBars):
         >>> bool((low < high).all())
         True
         """
-        error = self.standard_error(rows, columns)
-        center = self.predict(rows, columns)
-        return interval_around(center, error, level, self._accuracy(), noise=noise)
+        accuracy = self._accuracy()
+        error, center = self._error(accuracy, rows, columns), self.predict(rows, columns)
+        return interval_around(center, error, level, accuracy, noise=noise)
+
+    def _error(self, accuracy: Accuracy, rows: Any, columns: Any) -> Vector:
+        own, other, shape = self._positions(rows, columns)
+        return accuracy.of_entries(own, other).reshape(shape)
 
     def _positions(self, rows: Any, columns: Any) -> tuple[Vector, Vector, tuple[int, ...]]:
         """Row and column numbers as vectors, and the shape of both."""
