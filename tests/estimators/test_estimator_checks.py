@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -118,8 +119,12 @@ def test_clone_and_pickle() -> None:
 def test_warnings_point_at_the_caller() -> None:
     noise = np.random.default_rng(1).standard_normal((20, 8))
     imputer = RobustImputer(1)
-    with pytest.warns(estimators.UncertifiedFitWarning) as caught:
-        imputer.fit(noise)
-        make_pipeline(RobustPCA(1)).fit(noise)
-        imputer.transform(np.full((2, 8), np.nan))
-    assert {warning.filename for warning in caught} == {__file__}
+    calls: list[Callable[[], Any]] = [
+        lambda: imputer.fit(noise),
+        lambda: imputer.transform(np.full((2, 8), np.nan)),
+        lambda: make_pipeline(RobustPCA(1)).fit(noise),
+    ]
+    for call in calls:
+        with pytest.warns(estimators.UncertifiedFitWarning) as caught:
+            call()
+        assert {warning.filename for warning in caught} == {__file__}
