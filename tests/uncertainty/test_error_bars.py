@@ -180,6 +180,15 @@ def test_completions_have_error_bars(noise: float) -> None:
     )
 
 
+def test_pickled_completions_have_error_bars() -> None:
+    entries = plant_entries(30, 24, 1, 500, outliers=0.1, noise=0.05, rng=2)
+    result = rr.complete(entries.incomplete, 1)
+    low, high = result.interval([0, 1], [2, 3])
+    again = pickle.loads(pickle.dumps(result))
+    np.testing.assert_array_equal(again.interval([0, 1], [2, 3]), (low, high))
+    np.testing.assert_array_equal(again.outlier_probability, result.outlier_probability)
+
+
 def test_saved_and_pickled_results_ask_for_their_data(
     noisy: tuple[Planted, Any, rr.Recovery], tmp_path: Path
 ) -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from robustrank.api.inputs import checked_problem
-from robustrank.backend import to_numpy
-from robustrank.completion import Completion
+from robustrank.backend import Array, to_numpy
+from robustrank.completion import Completion, Observations
 from robustrank.problem import Problem
 from robustrank.result import Recovery
 from robustrank.uncertainty import (
     DeferredErrorBars,
+    ErrorBars,
     completion_error_bars,
     recovery_error_bars,
 )
@@ -88,16 +88,22 @@ def recovery_with_error_bars(result: Recovery, problem: Problem) -> Recovery:
 
 
 def completion_with_error_bars(result: Completion) -> Completion:
-    """The same for a completion, which has its entries."""
-
-    def compute() -> Any:
-        rows, columns, residual = (to_numpy(part) for part in result.entries)
-        outliers = to_numpy(result.outliers)
-        chosen = outliers[rows, columns] if outliers.ndim == 2 else outliers
-        exact = result.noise == 0
-        inlier = ~np.asarray(chosen, bool)
-        return completion_error_bars(
-            result.left, result.right, rows, columns, residual, inlier, exact=exact
-        )
-
+    """The same for a completion, which has its entries, also after pickling."""
+    compute = partial(
+        _error_bars_of_entries,
+        result.left,
+        result.right,
+        result.observations,
+        result.outliers,
+        exact=result.noise == 0,
+    )
     return replace(result, error_bars=DeferredErrorBars(compute))
+
+
+def _error_bars_of_entries(
+    left: Array, right: Array, observations: Observations, outliers: Array, *, exact: bool
+) -> ErrorBars:
+    rows, columns, residual = (to_numpy(part) for part in observations.all())
+    flags = to_numpy(outliers)
+    inlier = ~(flags[rows, columns] if flags.ndim == 2 else flags)
+    return completion_error_bars(left, right, rows, columns, residual, inlier, exact=exact)

@@ -3,6 +3,7 @@
 from robustrank.completion.by_columns import solve_by_columns
 from robustrank.completion.conclusion import concluded, unfinished
 from robustrank.completion.evidence import CompletionCertificate
+from robustrank.completion.frames import frame_like, frame_values, is_frame
 from robustrank.completion.new_rows import FittedRows
 from robustrank.completion.observations import (
     MatrixObservations,
@@ -31,6 +32,9 @@ __all__ = [
     "Support",
     "Watch",
     "concluded",
+    "frame_like",
+    "frame_values",
+    "is_frame",
     "solve_by_columns",
     "unfinished",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.special import stdtrit  # the quantiles of Student's t
@@ -72,6 +72,10 @@ class WithErrorBars:
 
     error_bars: Accuracy | None
     status: Status
+    _without_error_bars: ClassVar[str] = (
+        "this result does not have its measurements, for example because it was loaded from a "
+        "file; use robustrank.with_data(result, A, y)"
+    )
 
     def standard_error_of(self, function: Callable[[Values], Any]) -> Values:
         """The standard errors of a differentiable function of the matrix, by the delta method.
@@ -112,10 +116,7 @@ class WithErrorBars:
 
     def _accuracy(self) -> Accuracy:
         if self.error_bars is None:
-            raise ValueError(
-                "this result does not have its measurements, for example because it was loaded "
-                "from a file; use robustrank.with_data(result, A, y)"
-            )
+            raise ValueError(self._without_error_bars)
         if not self.status.certified:
             warn_user(
                 f"the result is not certified ({self.status.value}): error bars assume that the "
