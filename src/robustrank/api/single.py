@@ -184,6 +184,7 @@ def recover(
             passes=problem.counter.passes,
             seconds=seconds,
             data=how_it_was_read(problem.operator),
+            symmetric=symmetric or psd,
         )
         recovery = with_remedy(recovery, problem, rank)
         if psd:

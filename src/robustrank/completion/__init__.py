@@ -1,5 +1,6 @@
 """Completing a matrix of which some entries are observed, some of them wrong."""
 
+from robustrank.completion.archive import COMPLETION
 from robustrank.completion.by_columns import solve_by_columns
 from robustrank.completion.conclusion import concluded, unfinished
 from robustrank.completion.evidence import CompletionCertificate
@@ -17,6 +18,7 @@ from robustrank.completion.support import Support
 from robustrank.completion.watch import Callback, CompletionProgress, Stopped, Watch
 
 __all__ = [
+    "COMPLETION",
     "Callback",
     "Completion",
     "CompletionCertificate",

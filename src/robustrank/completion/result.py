@@ -30,6 +30,7 @@ from robustrank.completion.frames import (
 from robustrank.completion.new_rows import FittedRows, fit_new_rows, with_gaps
 from robustrank.completion.observations import Observations
 from robustrank.completion.refinement import CUTOFF
+from robustrank.files import PathLike
 from robustrank.result import (
     Accuracy,
     RankTable,
@@ -333,6 +334,26 @@ class Completion(WithErrorBars):
             known = known[order]
         fitted = fit_new_rows(frame_values(X), right, known, cutoff, self.typical_size)
         return replace(fitted, as_frame=frame_like(X))
+
+    def save(self, path: PathLike) -> None:
+        """Write the result to an ``.npz`` file; ``robustrank.load`` reads it back.
+
+        An existing file is replaced. The file has the factors, the observed entries with their
+        residuals, and the labels, as plain arrays that ``numpy.load`` also reads.
+
+        Parameters
+        ----------
+        path
+            The name of the file. It is used as given: no extension is added.
+
+        Raises
+        ------
+        ValueError
+            If the labels are neither text nor numbers nor dates.
+        """
+        from robustrank.completion.archive import save
+
+        save(self, path)
 
     def singular_values(self) -> Vector:
         """The singular values of the matrix, largest first, computed from the factors.

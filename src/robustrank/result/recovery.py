@@ -102,6 +102,8 @@ class Recovery(WithErrorBars):
     remedy
         If the result is not certified, by how much more measurements, fewer outliers or a lower
         rank would help, as far as trials with such problems tell; see ``plan``.
+    symmetric
+        Whether the matrix was known to be symmetric, by ``symmetric=True`` or ``psd=True``.
     error_bars
         What ``standard_error`` and ``interval`` need. It refers to the measurements, is not saved
         and not pickled; see ``with_data``.
@@ -142,6 +144,7 @@ class Recovery(WithErrorBars):
     data: str = ""
     rank_table: RankTable | None = None
     remedy: str = ""
+    symmetric: bool = False
     error_bars: Accuracy | None = field(default=None, repr=False)
 
     @property
