@@ -4,7 +4,7 @@ from robustrank.completion.archive import COMPLETION
 from robustrank.completion.by_columns import solve_by_columns
 from robustrank.completion.conclusion import concluded, unfinished
 from robustrank.completion.evidence import CompletionCertificate
-from robustrank.completion.frames import frame_like, frame_values, is_frame
+from robustrank.completion.frames import check_numeric, frame_like, frame_values, is_frame
 from robustrank.completion.new_rows import FittedRows
 from robustrank.completion.observations import (
     MatrixObservations,
@@ -33,6 +33,7 @@ __all__ = [
     "Stopped",
     "Support",
     "Watch",
+    "check_numeric",
     "concluded",
     "frame_like",
     "frame_values",

@@ -21,10 +21,14 @@ def is_frame(data: Any) -> bool:
 
 
 def frame_values(frame: Any) -> Vector:
-    """The numbers of a data frame, NaN where they are missing.
+    """The numbers of a data frame, NaN where they are missing."""
+    check_numeric(frame)
+    values: Vector = frame.to_numpy(dtype=float, na_value=np.nan)
+    return values
 
-    Raises for columns of dates, text or categories, which pandas would convert to numbers.
-    """
+
+def check_numeric(frame: Any) -> None:
+    """Raise for columns of dates, text or categories, which would be converted to numbers."""
     wrong = [
         f"{str(name)!r} ({dtype})"
         for k, (name, dtype) in enumerate(zip(frame.columns, frame.dtypes, strict=True))
@@ -35,8 +39,6 @@ def frame_values(frame: Any) -> Vector:
             f"the data frame has columns that are not numbers: {_listed(wrong)}; drop them, make "
             "them labels with set_index, or convert them to numbers"
         )
-    values: Vector = frame.to_numpy(dtype=float, na_value=np.nan)
-    return values
 
 
 def _has_numbers(column: Any, dtype: Any) -> bool:
