@@ -42,7 +42,7 @@ def recover(
     callback: Callback | None = None,
     time_limit: float | None = None,
     device: str | None = None,
-    rng: Seed = None,
+    rng: Seed = 0,
     symmetric: bool = False,
     psd: bool = False,
     memory_limit: int | str | None = None,
@@ -87,7 +87,8 @@ def recover(
         On a GPU, NumPy arrays become PyTorch tensors. The factors stay on the device. By default
         the computation runs where A is.
     rng
-        Random seed or generator; used for the initial vector of the SVD of large matrices.
+        Random seed or generator; used for the initial vector of the SVD of large matrices. None: a
+        different seed in every call.
     symmetric
         Whether M is known to be symmetric. It then has about half as many degrees of freedom, and
         A_i and A_iᵀ measure the same; the result is symmetric.
@@ -191,6 +192,7 @@ def recover(
             passes=problem.counter.passes,
             seconds=seconds,
             data=how_it_was_read(problem.operator),
+            symmetric=symmetric or psd,
         )
         recovery = with_remedy(recovery, problem, rank)
         if psd:

@@ -35,8 +35,8 @@ def complete_about_mean(
 
 
 def column_medians(X: Vector) -> Vector:
-    """The median of the observed entries of each column; zero for a column without any."""
-    medians = np.zeros(X.shape[1])
+    """The median of the observed entries of each column; NaN for a column without any."""
+    medians = np.full(X.shape[1], np.nan)
     observed = ~np.isnan(X).all(axis=0)
     medians[observed] = np.nanmedian(X[:, observed], axis=0)
     return medians
