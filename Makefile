@@ -11,6 +11,7 @@
 # make bench-scale     data larger than memory and clusters: speed, memory, a model of the time
 # make bench-ranks     how often the rank is found if none is given, and the cost
 # make planning-table       the table of robustrank.plan, from the rows in results/
+# make baseline             what this version answers to 2,000 problems; make baseline-compare
 # make study-certificates   whether a wrong result is ever certified, about three hours
 #
 # Everything is installed into .venv and cached under .cache; results are written to out/ and results/.
@@ -27,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: setup demo docs planning-table study-certificates test test-slow test-gpu fuzz check format bench bench-entries bench-scale bench-ranks reproduce bench-gpu figures picture lock clean
+.PHONY: setup demo docs planning-table study-certificates baseline baseline-compare test test-slow test-gpu fuzz check format bench bench-entries bench-scale bench-ranks reproduce bench-gpu figures picture lock clean
 
 setup: $(READY)
 
@@ -116,6 +117,20 @@ reproduce: $(READY)
 # two cores. It can be interrupted and continued.
 study-certificates: $(READY)
 	@$(BIN)/python -m experiments certificates --trials 1340 --report
+
+# What this version answers to a fixed set of small problems, with errors, claims and times, for a
+# comparison with another version. It can be interrupted and continued. The development set takes
+# about ten minutes on two cores, and the sealed one, which is for releases, an hour:
+# make baseline SET=sealed OUT=results/baseline/sealed.jsonl.gz
+# The comparison lists every changed claim; it fails if a right claim is lost or a wrong one is new.
+SET ?= development
+OUT ?= out/baseline-$(SET).jsonl.gz
+OLD ?= results/baseline/$(SET).jsonl.gz
+baseline: $(READY)
+	@$(BIN)/python -m experiments baseline run --set $(SET) --out $(OUT) $(if $(WORKERS),--workers $(WORKERS))
+
+baseline-compare: $(READY)
+	@$(BIN)/python -m experiments baseline compare $(OLD) $(OUT)
 
 # Derives the table of robustrank.plan, src/robustrank/planning/curves.json, from the committed rows.
 planning-table: $(READY)

@@ -2,7 +2,17 @@
 
 import sys
 
-from experiments.cli import main
+
+def main() -> int:
+    """Run the command: studies, or the baseline, which needs fewer libraries."""
+    if sys.argv[1:2] == ["baseline"]:
+        from experiments.baseline.cli import main as baseline
+
+        return baseline(sys.argv[2:])
+    from experiments.cli import main as studies
+
+    return studies()
+
 
 if __name__ == "__main__":  # worker processes import this module too
     sys.exit(main())

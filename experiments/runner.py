@@ -8,13 +8,13 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from experiments.definition import Place, Study
 from experiments.rows import Damage, Key, Row, RowWriter, Table, files_of, key_of, read
@@ -24,6 +24,13 @@ from robustrank.files import PathLike
 
 _TIMES = "times"
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Work(Protocol):
+    """What a process runs at a time."""
+
+    def run(self) -> list[Timed]:
+        """The rows, and the seconds each took."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,7 @@ def run(
     with (
         RowWriter(folder / f"{study.name}.jsonl") as writer,
         RowWriter(folder / f"{study.name}.{_TIMES}") as times,
-        _results(jobs, workers) as results,
+        rows_of(jobs, 0 if workers == 1 or len(jobs) < 2 else workers) as results,
     ):
         for rows in results:
             for row, seconds_taken in rows:
@@ -157,9 +164,12 @@ def _jobs(study: Study[Any], done: set[Key], place: Place) -> Iterator[Job]:
 
 
 @contextmanager
-def _results(jobs: list[Job], workers: int) -> Iterator[Iterator[list[Timed]]]:
-    """The rows of the jobs in the order in which they finish; stops the workers at the end."""
-    if workers == 1 or len(jobs) < 2:
+def rows_of(jobs: Sequence[Work], workers: int) -> Iterator[Iterator[list[Timed]]]:
+    """The rows of the jobs in the order in which they finish; stops the workers at the end.
+
+    Without workers, the jobs are run in this process.
+    """
+    if not workers:
         yield (job.run() for job in jobs)
         return
     context = multiprocessing.get_context("spawn")
@@ -181,7 +191,7 @@ def _results(jobs: list[Job], workers: int) -> Iterator[Iterator[list[Timed]]]:
 
 
 def _as_completed(
-    pool: ProcessPoolExecutor, jobs: Iterator[Job], workers: int
+    pool: ProcessPoolExecutor, jobs: Iterator[Work], workers: int
 ) -> Iterator[list[Timed]]:
     waiting: set[Future[list[Timed]]] = set()
     for job in jobs:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -234,3 +237,10 @@ def test_tests_mirror_the_package() -> None:
     files = {file.stem for file in (ROOT / "tests").glob("test_*.py")}
     others = {"test_package", "test_distribution", "test_docs", "test_project"}
     assert files == {*(f"test_{module}" for module in modules), *others}
+
+
+def test_every_function_that_solves_has_the_same_seed_by_default() -> None:
+    """Results repeat unless a user asks for another seed."""
+    functions: list[Callable[..., Any]] = [rr.recover, rr.recover_many, rr.complete, rr.robust_pca]
+    defaults = [inspect.signature(f).parameters["rng"].default for f in functions]
+    assert defaults == [0] * 4

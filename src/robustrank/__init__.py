@@ -13,6 +13,7 @@ from robustrank.api import (
     InterruptedCompletion,
     SensingDataLost,
     complete,
+    load,
     recover,
     recover_many,
     robust_pca,
@@ -29,7 +30,6 @@ from robustrank.result import (
     RankTable,
     Recovery,
     Status,
-    load,
 )
 from robustrank.solvers import (
     Damping,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
-from robustrank.backend import using_threads
+from robustrank.backend import limited_blas_threads, using_threads
 from robustrank.operators import DataLost
 
 if TYPE_CHECKING:
@@ -351,34 +351,12 @@ def _received(shard: Any) -> Any:
     return shard.copy() if unaligned else shard
 
 
-_lock = threading.Lock()
-_running: list[Any] = []  # an entry for each task; the first one restores the threads of BLAS
-
-
 @contextlib.contextmanager
 def _threads_of_worker() -> Iterator[None]:
-    """Let BLAS and the compiled loops use as many threads as the worker has.
-
-    The number for BLAS belongs to the process: the first task sets it, the last one restores it.
-    """
+    """Let BLAS and the compiled loops use as many threads as the worker has."""
     threads = _distributed().get_worker().state.nthreads
-    with _lock:
-        _running.append(None if _running else _limited_blas(threads))
-    try:
-        with using_threads(threads):
-            yield
-    finally:
-        with _lock:
-            if (limits := _running.pop()) is not None:
-                limits.restore_original_limits()
-
-
-def _limited_blas(threads: int) -> Any:
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return None
-    return threadpool_limits(limits=threads)
+    with limited_blas_threads(threads), using_threads(threads):
+        yield
 
 
 async def _settle(futures: list[Any]) -> None:

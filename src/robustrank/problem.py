@@ -212,6 +212,11 @@ class Problem:
             return symmetric_degrees_of_freedom(self.operator.matrix_shape[0], self.rank)
         return degrees_of_freedom(*self.operator.matrix_shape, self.rank)
 
+    @property
+    def numbers(self) -> int:
+        """The number of entries of all A_i."""
+        return math.prod((self.operator.measurements, *self.operator.matrix_shape))
+
     @cached_property
     def epsilon(self) -> float:
         """The machine epsilon of A or of y, whichever is larger."""

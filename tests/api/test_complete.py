@@ -313,3 +313,54 @@ def test_surplus_component_that_fits_flipped_signs_is_not_certified() -> None:
     problem = draw("all", 524, 410_000)
     result = rr.complete(problem.planted.triples, 2, shape=problem.planted.shape)
     assert not (result.certified and result.rank == 2)
+
+
+def mostly_zero(share: float, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random((60, 20)) < share, rng.random((60, 20)), 0.0)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        *(mostly_zero(share, seed) for share in (0.1, 0.2) for seed in range(3)),
+        np.eye(20),
+        np.eye(30, 12),
+        np.random.default_rng(2).poisson(0.2, (60, 20)).astype(float),
+        np.zeros((5, 4)),
+    ],
+)
+def test_zero_matrix_explains_data_that_is_mostly_zero(X: Any) -> None:
+    result = rr.robust_pca(X)
+    assert (result.status, result.rank) == (rr.Status.RECOVERED, 0)
+    assert np.array_equal(result.matrix, np.zeros(X.shape))
+    assert np.array_equal(result.sparse.toarray(), X)
+    assert np.array_equal(result.outliers, X != 0)
+    assert "the zero matrix (rank 0)" in str(result)
+    assert result.fit_rows(X[:2]).matrix.shape == (2, X.shape[1])
+
+
+def test_sparse_factors_are_not_taken_for_zero() -> None:
+    """Most entries of the matrix are zero, but the others are not explained by outliers."""
+    rng = np.random.default_rng(5)
+    left = rng.standard_normal((60, 1)) * (np.arange(60)[:, None] < 35)
+    X = left @ rng.standard_normal((1, 40)) * (np.arange(40) < 26)
+    assert np.mean(X == 0) > 0.6
+    result = rr.robust_pca(X)
+    assert (result.status, result.rank) == (rr.Status.RECOVERED, 1)
+    assert np.abs(result.matrix - X).max() < 1e-9
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (1, 12), (12, 1)])
+def test_zeros_of_any_shape_are_completed_by_zero(shape: tuple[int, int]) -> None:
+    assert np.array_equal(rr.complete(np.zeros(shape)).matrix, np.zeros(shape))
+
+
+def test_columns_that_are_mostly_zero_beside_others() -> None:
+    """No majority of zeros, but the noise of most rows would be estimated as zero."""
+    rng = np.random.default_rng(1)
+    X = np.zeros((60, 20))
+    X[:, ::2] = rng.standard_normal((60, 10))
+    result = rr.complete(X)
+    assert not result.certified
+    assert np.isfinite(result.matrix).all()

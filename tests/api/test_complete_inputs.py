@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -143,13 +145,158 @@ def test_duplicates_that_disagree_are_measurements() -> None:
     np.testing.assert_array_equal(result.outliers[:800], PROBLEM.outliers)
 
 
-def test_infinite_values_are_outliers() -> None:
-    values = PROBLEM.values.copy()
-    values[:10] = [np.inf, -np.inf] * 5
-    result = rr.complete((PROBLEM.rows, PROBLEM.columns, values), 2, shape=PROBLEM.shape)
-    assert result.status is rr.Status.RECOVERED
-    assert result.outliers[:10].all()
-    assert np.isfinite(result.left).all()
+NOISY = plant_entries(30, 24, 1, 500, outliers=0.1, noise=0.05, rng=2)
+
+
+def with_infinite(form: str, missing: bool) -> dict[str, Any]:
+    """Data with some infinite entries, or without those entries."""
+    which, fill = np.arange(0, 500, 100), np.nan if missing else np.inf
+    if form == "triples":
+        values = NOISY.values.copy()
+        values[which] = [fill, -fill, fill, fill, -fill]
+        kept = ~np.isnan(values)
+        triples = NOISY.rows[kept], NOISY.columns[kept], values[kept]
+        return {"X": triples, "shape": NOISY.shape}
+    X = NOISY.incomplete
+    X[NOISY.rows[which], NOISY.columns[which]] = fill
+    if form == "torch":
+        return {"X": pytest.importorskip("torch").asarray(X)}
+    return {"X": pd.DataFrame(X) if form == "frame" else X}
+
+
+@pytest.mark.parametrize("form", ["triples", "matrix", "frame", "torch"])
+def test_infinite_values_are_missing_and_marked_as_outliers(form: str) -> None:
+    result = rr.complete(rank=1, **with_infinite(form, missing=False))
+    expected = rr.complete(rank=1, **with_infinite(form, missing=True))
+    assert result.status is expected.status is rr.Status.SETTLED
+    assert result.certificate == expected.certificate
+    assert result.noise == expected.noise
+    np.testing.assert_array_equal(to_numpy(result.left), to_numpy(expected.left))
+    np.testing.assert_array_equal(to_numpy(result.right), to_numpy(expected.right))
+    flags, others = to_numpy(result.outliers).copy(), to_numpy(expected.outliers)
+    infinite = np.isinf(to_numpy(result.entries[2]))
+    assert infinite.sum() == 5
+    if form == "triples":
+        assert flags[infinite].all()
+        np.testing.assert_array_equal(flags[~infinite], others)
+    else:
+        places = tuple(to_numpy(part)[infinite] for part in result.entries[:2])
+        assert flags[places].all()
+        flags[places] = False
+        np.testing.assert_array_equal(flags, others)
+    np.testing.assert_array_equal(result.standard_error(0, 1), expected.standard_error(0, 1))
+    assert (result.outlier_probability[infinite] == 1).all()
+
+
+def test_infinite_values_in_robust_pca() -> None:
+    X = PROBLEM.matrix.copy()
+    X[3, 4], X[7, :] = np.inf, -np.inf
+    result = rr.robust_pca(X, 2)
+    expected = rr.complete(np.where(np.isinf(X), np.nan, X), 2)
+    np.testing.assert_array_equal(result.matrix, expected.matrix)
+    np.testing.assert_array_equal(result.outliers, np.isinf(X) | expected.outliers)
+    assert result.undecided_rows.tolist() == [7]
+    assert np.isnan(result.matrix[7]).all()
+
+
+def test_infinite_values_in_new_rows() -> None:
+    new, missing = PROBLEM.matrix[:3].copy(), PROBLEM.matrix[:3].copy()
+    new[0, 2], missing[0, 2] = np.inf, np.nan
+    new[1, 3:], missing[1, 3:] = -np.inf, np.nan  # too few are left
+    rows, expected = EXPECTED.fit_rows(new), EXPECTED.fit_rows(missing)
+    np.testing.assert_array_equal(rows.matrix, expected.matrix)
+    np.testing.assert_array_equal(rows.undecided, [1])
+    np.testing.assert_array_equal(rows.outliers, np.isinf(new) | expected.outliers)
+
+
+@pytest.mark.parametrize("form", ["matrix", "frame", "triples"])
+def test_rows_and_columns_without_entries_are_nan(form: str) -> None:
+    X = PROBLEM.incomplete
+    X[4], X[:, 7], X[:, 8] = np.nan, np.nan, np.inf
+    if form == "triples":
+        rows, columns = np.nonzero(~np.isnan(X))
+        result = rr.complete((rows, columns, X[rows, columns]), 2, shape=X.shape)
+    else:
+        result = rr.complete(pd.DataFrame(X) if form == "frame" else X, 2)
+    empty = np.zeros(X.shape, bool)
+    empty[4], empty[:, 7:9] = True, True
+    np.testing.assert_array_equal(np.isnan(np.asarray(result.matrix)), empty)
+    i, j = np.indices(X.shape)
+    np.testing.assert_array_equal(np.isnan(result.predict(i, j)), empty)
+    np.testing.assert_allclose(np.asarray(result.matrix)[~empty], PROBLEM.matrix[~empty])
+    assert result.undecided_rows.tolist() == [4]
+    assert {7, 8} <= set(result.undecided_columns.tolist())
+    rows_found = result.fit_rows(PROBLEM.matrix[:2])  # columns that are not known are not used
+    np.testing.assert_array_equal(np.isnan(rows_found.matrix), empty[:2])
+    assert not rows_found.outliers.any()
+
+
+def labelled() -> Any:
+    rows = [f"row {i}" for i in range(40)]
+    columns = pd.date_range("2020-01-01", periods=30, freq="MS")
+    return pd.DataFrame(PROBLEM.incomplete, index=rows, columns=columns)
+
+
+@pytest.mark.parametrize("copied", [lambda result: pickle.loads(pickle.dumps(result)), deepcopy])
+def test_copies_of_the_completion_of_a_data_frame(copied: Callable[[Any], Any]) -> None:
+    result = rr.complete(labelled(), 2)
+    result.standard_error("row 0", labelled().columns[0])  # what was computed is not copied
+    again = copied(result)
+    pd.testing.assert_frame_equal(again.matrix, result.matrix)
+    np.testing.assert_array_equal(again.outliers, result.outliers)
+    assert repr(again.certificate) == repr(result.certificate)
+    assert again.predict("row 3", labelled().columns[5]) == result.matrix.iloc[3, 5]
+
+
+def test_new_rows_of_a_data_frame_are_matched_by_label() -> None:
+    result, X = rr.complete(labelled(), 2), labelled()
+    expected = result.fit_rows(X.iloc[:5])
+    np.testing.assert_allclose(expected.matrix, PROBLEM.matrix[:5], atol=1e-9)
+    assert list(expected.matrix.index) == list(X.index[:5])
+    order = np.random.default_rng(0).permutation(30)
+    rows = result.fit_rows(X.iloc[:5, order])
+    pd.testing.assert_frame_equal(rows.matrix, expected.matrix.iloc[:, order])
+    np.testing.assert_array_equal(rows.outliers, expected.outliers[:, order])
+    np.testing.assert_array_equal(result.fit_rows(X.iloc[:5].to_numpy()).matrix, expected.matrix)
+    other = X.iloc[:5].rename(columns={X.columns[3]: "other"})
+    with pytest.raises(ValueError, match=r"does not have '2020-04-01.*'; unknown are 'other'"):
+        result.fit_rows(other)
+    with pytest.raises(ValueError, match="occur several times"):
+        result.fit_rows(X.iloc[:5, [*range(30), 0]])
+
+
+@pytest.mark.parametrize(
+    ("column", "shown"),
+    [
+        (pd.date_range("2020-01-01", periods=6), "'wrong' \\(datetime64"),
+        (pd.to_timedelta(np.arange(6), "s"), "'wrong' \\(timedelta64"),
+        (pd.Categorical([1, 2, 3, 1, 2, 3]), "'wrong' \\(category"),
+        (["1", "2", "3", "4", "5", "6"], "'wrong' \\(str|object"),
+        (pd.Series(["1", 2, 3, 4, 5, 6], dtype=object), "'wrong' \\(object"),
+    ],
+)
+@pytest.mark.parametrize("function", [rr.complete, rr.robust_pca])
+def test_columns_that_are_not_numbers_are_refused(
+    column: Any, shown: str, function: Callable[..., Any]
+) -> None:
+    frame = pd.DataFrame(np.outer(np.arange(1.0, 7.0), [1.0, 2.0, 3.0]), columns=list("abc"))
+    frame["wrong"] = column
+    with pytest.raises(TypeError, match=f"not numbers: {shown}.*set_index"):
+        function(frame)
+
+
+def test_booleans_and_numbers_with_missing_values_are_numbers() -> None:
+    n = 12
+    frame = pd.DataFrame(
+        {
+            "flag": pd.array([True, None] * 6, dtype="boolean"),
+            "count": pd.array([1, None] * 6, dtype="Int64"),
+            "object": pd.Series([1.5, None] * 6, dtype=object),
+            **{str(k): np.ones(n) for k in range(6)},
+        }
+    )
+    result = rr.complete(frame, 1)
+    assert result.certificate.entries == 3 * 6 + 6 * n
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int8", "bool", "float16"])
@@ -199,7 +346,6 @@ def test_explicit_zeros_are_observed() -> None:
         ({"X": np.ones(5)}, ValueError, "X has shape \\(5,\\); expected a matrix"),
         ({"X": np.ones((3, 0))}, ValueError, "expected a matrix with rows and columns"),
         ({"X": np.full((3, 3), np.nan)}, ValueError, "no observed entries"),
-        ({"X": np.zeros((3, 3))}, ValueError, "all observed entries are zero"),
         ({"X": np.ones((3, 3)), "rank": 4}, ValueError, "rank=4 is larger than"),
         ({"X": np.ones((3, 3)), "rank": 0}, ValueError, "rank=0"),
         ({"X": np.ones((3, 3)), "rank": 1.5}, TypeError, "rank=1.5"),

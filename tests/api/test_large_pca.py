@@ -109,3 +109,20 @@ def test_ctrl_c_keeps_the_result() -> None:
 def test_a_rank_that_is_too_large_is_refused() -> None:
     with pytest.raises(ValueError, match="rank=61 is larger than min"):
         rr.robust_pca(planted()[0], 61)
+
+
+def test_infinite_values_are_missing_and_marked_as_outliers() -> None:
+    X, L, _ = planted(noise=0.05)
+    X[5, ::50], X[7], X[:, 30] = np.inf, -np.inf, np.inf
+    result = rr.robust_pca(X, R)
+    infinite = np.isinf(X)
+    assert result.status is rr.Status.SETTLED
+    assert result.outliers[infinite].all()
+    assert result.certificate.entries == X.size - infinite.sum()
+    assert result.noise == pytest.approx(0.05, rel=0.1)
+    assert result.undecided_rows.tolist() == [7]
+    assert 30 in result.undecided_columns
+    empty = np.zeros(X.shape, bool)
+    empty[7], empty[:, 30] = True, True
+    np.testing.assert_array_equal(np.isnan(result.matrix), empty)
+    assert np.abs((result.matrix - L)[~empty]).max() < 0.2

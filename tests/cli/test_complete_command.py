@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from click.testing import CliRunner
 from command_line import COMMAND, on_terminal, run, wait_for
 
+import robustrank as rr
+from robustrank.cli.complete import complete
 from robustrank.simulate import plant_entries
 
 PROBLEM = plant_entries(40, 30, 2, 800, outliers=0.1, outlier_model="huge", rng=1)
@@ -107,6 +111,60 @@ def test_arrays_as_output(folder: Path, tmp_path: Path) -> None:
     with np.load(tmp_path / "m.npz") as archive:
         np.testing.assert_allclose(archive["left"] @ archive["right"].T, matrix)
         assert archive["outliers"].sum() == 80
+        assert archive["undecided_rows"].tolist() == archive["undecided_columns"].tolist() == []
+    np.testing.assert_array_equal(rr.load(tmp_path / "m.npz").matrix, matrix)
+
+
+def test_every_form_of_a_table_gives_the_same_result(tmp_path: Path) -> None:
+    """Wide and long, in any order of the rows and columns; with noise, so that it matters."""
+    X = plant_entries(30, 24, 2, 400, outliers=0.1, noise=0.2, rng=3).incomplete
+    X[5], X[:, 9], X[3, 4] = np.nan, np.nan, np.inf
+    rows, columns = names()
+    wide = pd.DataFrame(X, index=rows[:30], columns=columns[:24])
+    rng = np.random.default_rng(0)
+    long = wide.reset_index(names="user").melt("user", var_name="item", value_name="rating")
+    long = long.iloc[rng.permutation(len(long))]
+    wide.to_csv(tmp_path / "wide.csv")
+    wide.iloc[rng.permutation(30), rng.permutation(24)].to_csv(tmp_path / "shuffled.csv")
+    long.to_csv(tmp_path / "long.csv", index=False)
+    results = {}
+    for form, options in {"wide": [], "shuffled": [], "long": NAMED}.items():
+        out = tmp_path / f"{form}.npz"
+        arguments = [tmp_path / f"{form}.csv", *options, "-q", "--out", out]
+        assert CliRunner().invoke(complete, [*map(str, arguments)]).exit_code == 0
+        results[form] = rr.load(out)
+    assert (
+        run("complete", "shuffled.csv", "-q", "--out", "matrix.csv", cwd=tmp_path).returncode == 0
+    )
+    matrix = pd.read_csv(tmp_path / "matrix.csv", index_col=0)
+    assert list(matrix.index) == list(pd.read_csv(tmp_path / "shuffled.csv", index_col=0).index)
+    expected = results["wide"]
+    users, items = expected.row_labels[:, None], expected.column_labels
+    assert list(expected.row_labels) == rows[:30]
+    values = expected.predict(users, items)
+    assert np.isnan(values[5]).all()
+    np.testing.assert_allclose(matrix.loc[rows[:30], columns[:24]], values, rtol=1e-9)
+    flagged = sparse_outliers(expected)
+    assert len(flagged) > 10
+    for result in results.values():
+        assert result.status is expected.status is rr.Status.SETTLED
+        assert repr(result.certificate) == repr(expected.certificate)
+        np.testing.assert_array_equal(result.predict(users, items), values)
+        assert sparse_outliers(result) == flagged
+        assert set(result.undecided_rows) == set(expected.undecided_rows)
+        assert set(result.undecided_columns) == set(expected.undecided_columns)
+        np.testing.assert_allclose(
+            result.standard_error(users, items)[0, :9],
+            expected.standard_error(users, items)[0, :9],
+            rtol=1e-9,
+        )
+
+
+def sparse_outliers(result: rr.Completion) -> dict[tuple[str, str], float]:
+    """The errors of the outliers by the names of their rows and columns."""
+    found = result.sparse
+    own, other = result.row_labels[found.row], result.column_labels[found.col]
+    return dict(zip(zip(own, other, strict=True), found.data, strict=True))
 
 
 def test_exit_status_without_a_certificate(tmp_path: Path) -> None:
@@ -167,7 +225,9 @@ def test_matrix_and_page_are_written_after_an_interruption(tmp_path: Path) -> No
         (["none.csv"], "none.csv does not exist"),
         (["long.csv", *NAMED, "--out", "x.txt"], "unknown extension"),
         (["bad.csv"], "line 2: 3 values; expected 2"),
-        (["words.csv", *NAMED], "line 2: 'good' is not a number"),
+        (["words.csv", *NAMED], "line 2: 'good' is not a number, in the column 'rating'"),
+        (["dates.csv"], "'2020-01-31' is not a number, in the column 'day'; leave out columns"),
+        (["dates.parquet"], "the column 'day' has values of type datetime64"),
         (["empty.csv"], "is empty"),
         (["long.csv", *NAMED, "--report", "page.txt"], "unknown extension; expected one of .html"),
         (["long.csv", *NAMED, "--report", "long.csv"], "long.csv is also an input file"),
@@ -182,6 +242,9 @@ def test_errors_are_one_line(arguments: list[Any], message: str, folder: Path) -
     (folder / "bad.csv").write_text("1,2\n3,4,5\n")
     (folder / "words.csv").write_text("user,item,rating\na,b,good\n")
     (folder / "empty.csv").write_text("")
+    (folder / "dates.csv").write_text("name,a,day\nA,1,2020-01-31\nB,2,2020-02-29\n")
+    days = pd.DataFrame({"a": [1.0, 2.0], "day": pd.to_datetime(["2020-01-31", "2020-02-29"])})
+    days.to_parquet(folder / "dates.parquet")
     done = run("complete", *arguments, cwd=folder)
     assert done.returncode == 2
     assert done.stderr.startswith("robustrank: error: ")

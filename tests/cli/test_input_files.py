@@ -283,13 +283,14 @@ def test_triples_are_read(form: str, tmp_path: Path) -> None:
     name, write, columns = TRIPLES[form]
     write(tmp_path / name)
     table = read_table(tmp_path / name, *columns)
-    assert (table.row_names, table.column_names) == (["u", "v"], ["b", "a"])
+    # In the order of the names, also those of which all values are missing.
+    assert (table.row_names, table.column_names) == (["u", "v", "w"], ["a", "b"])
     rows, places, values = table.data
-    assert table.shape == (2, 2)
+    assert table.shape == (3, 2)
     assert list(zip(rows.tolist(), places.tolist(), values.tolist(), strict=True)) == [
-        (0, 0, 1.5),
-        (1, 1, 2.0),
-        (0, 1, -0.5),
+        (0, 1, 1.5),
+        (1, 0, 2.0),
+        (0, 0, -0.5),
     ]
 
 
@@ -495,7 +496,7 @@ def test_faulty_sensors_are_listed_by_group(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--shape 8x6", "line 2: 'S0' is not a number; leave out a column that is not part of A"),
+        ("--shape 8x6", "'S0' is not a number, in the column 'sensor'; leave out a column"),
         ("--shape 8x6 --ignore place", "has no column 'place'; it has 51 columns"),
         ("--shape 8x5 --ignore sensor --ignore time", "A has 48 columns, but --shape 8x5 needs 40"),
         ("--ignore sensor --ignore time", "pass the shape of the matrix with --shape"),

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 from completion_samples import in_row_order, planted_sample, sample_of
 
 from robustrank.completion.sample import Sample
-from robustrank.completion.support import Support, supported_part
+from robustrank.completion.support import Support, _solve_sylvester, supported_part
 from robustrank.linalg import point_of
 from robustrank.simulate import PlantedEntries, plant_entries
 
@@ -94,3 +95,18 @@ def test_row_that_agreeing_outliers_could_determine_by_chance(
     drop = np.flatnonzero(planted.rows == 3)[10:]
     part = kept(planted, np.setdiff1d(np.arange(len(planted.rows)), drop))
     assert support(part, sample_of(part), agreeing=agreeing).rows[3] == determined
+
+
+def test_sylvester_equation() -> None:
+    rng = np.random.default_rng(1)
+    A, B, C = (rng.standard_normal((3, 3)) for _ in range(3))
+    A, B = A @ A.T, B @ B.T
+    expected = scipy.linalg.solve_sylvester(A, B, C)
+    np.testing.assert_allclose(_solve_sylvester(A, B, C), expected, rtol=1e-8)
+
+
+def test_sylvester_equation_that_is_singular() -> None:
+    """The smallest solution, where SciPy would return numbers of the size 1e16."""
+    A, B = np.diag([2.0, 0.0]), np.diag([3.0, 0.0])
+    K = _solve_sylvester(A, B, np.ones((2, 2)))
+    np.testing.assert_allclose(K, [[1 / 5, 1 / 2], [1 / 3, 0]])

@@ -7,13 +7,16 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from regression_samples import regression
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from robustrank import estimators
@@ -112,3 +115,28 @@ def test_clone_and_pickle() -> None:
         loaded = pickle.loads(pickle.dumps(estimator))
         assert loaded.result_.status is estimator.result_.status
         np.testing.assert_array_equal(getattr(loaded, method)(X), getattr(estimator, method)(X))
+
+
+@pytest.mark.parametrize("estimator", [RobustImputer(1), RobustPCA(1)])
+def test_columns_of_data_frames_are_checked(estimator: Any) -> None:
+    values = np.outer(np.arange(1.0, 13.0), [1.0, 2.0, 3.0])
+    frame = pd.DataFrame(values, columns=list("abc"))
+    with pytest.raises(TypeError, match="columns that are not numbers: 'b'"):
+        estimator.fit(frame.assign(b=frame["b"].astype(str)))
+    estimator.fit(frame)
+    with pytest.raises(ValueError, match="feature names should match"):
+        estimator.transform(frame[["c", "b", "a"]])
+
+
+def test_warnings_point_at_the_caller() -> None:
+    noise = np.random.default_rng(1).standard_normal((20, 8))
+    imputer = RobustImputer(1)
+    calls: list[Callable[[], Any]] = [
+        lambda: imputer.fit(noise),
+        lambda: imputer.transform(np.full((2, 8), np.nan)),
+        lambda: make_pipeline(RobustPCA(1)).fit(noise),
+    ]
+    for call in calls:
+        with pytest.warns(estimators.UncertifiedFitWarning) as caught:
+            call()
+        assert {warning.filename for warning in caught} == {__file__}

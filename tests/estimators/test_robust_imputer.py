@@ -98,9 +98,36 @@ def test_features_that_are_not_determined_get_their_median() -> None:
     imputer = RobustImputer(R).fit(data)
     assert {3, 4} <= set(imputer.result_.undecided_columns.tolist())
     filled = imputer.transform(data)
-    assert imputer.statistics_[3:5].tolist() == [0.0, 6.0]
-    assert np.all(filled[:, 3] == 0)
+    assert np.isnan(imputer.statistics_[3])
+    assert imputer.statistics_[4] == 6
     assert np.all(filled[2:, 4] == 6)
+
+
+def test_features_without_values_stay_missing() -> None:
+    data = TRAIN.copy()
+    data[:, 3] = np.nan
+    imputer = RobustImputer(R).fit(data)
+    filled = imputer.transform(data)
+    assert np.isnan(filled[:, 3]).all()
+    without = RobustImputer(R).fit_transform(np.delete(data, 3, axis=1))
+    np.testing.assert_allclose(np.delete(filled, 3, axis=1), without, rtol=1e-12)
+    new = NEW.copy()
+    new[:, 3] = 1e6  # says nothing: the feature is not known
+    np.testing.assert_array_equal(imputer.transform(new)[:, 3], new[:, 3])
+    new_without = imputer.transform(np.where(new == 1e6, np.nan, new))
+    np.testing.assert_array_equal(
+        np.delete(imputer.transform(new), 3, axis=1), np.delete(new_without, 3, axis=1)
+    )
+
+
+def test_infinite_entries_are_missing_ones() -> None:
+    data, missing = TRAIN.copy(), TRAIN.copy()
+    data[::7, 5], missing[::7, 5] = np.inf, np.nan
+    imputer, expected = RobustImputer(R).fit(data), RobustImputer(R).fit(missing)
+    np.testing.assert_array_equal(imputer.components_, expected.components_)
+    np.testing.assert_array_equal(imputer.inlier_mask_, expected.inlier_mask_)
+    np.testing.assert_array_equal(imputer.transform(data), expected.transform(missing))
+    assert np.isfinite(imputer.transform(data)).all()
 
 
 def test_in_a_pipeline_with_data_frames() -> None:
@@ -125,8 +152,18 @@ def test_single_precision_is_kept() -> None:
     np.testing.assert_allclose(filled[missing], TRUTH[:70][missing], rtol=1e-2, atol=1e-3)
 
 
-def test_infinite_entries_and_constant_features_are_refused() -> None:
-    with pytest.raises(ValueError, match="infinity"):
-        RobustImputer().fit(np.where(TRAIN > 1, np.inf, TRAIN))
-    with pytest.raises(ValueError, match="every feature of X is constant"):
-        RobustImputer().fit(np.ones((5, 1)) * [1.0, 2.0, np.nan])
+def test_constant_features_are_filled_with_their_values() -> None:
+    X = np.ones((30, 1)) * [1.0, 2.0, 7.0]
+    X[3, 1] = np.nan
+    imputer = RobustImputer().fit(X)
+    assert imputer.rank_ == 0
+    np.testing.assert_array_equal(imputer.transform(X), np.ones((30, 1)) * [1.0, 2.0, 7.0])
+
+
+def test_mostly_zero_features_are_filled_with_zero() -> None:
+    rng = np.random.default_rng(3)
+    X = np.where(rng.random((60, 20)) < 0.1, rng.random((60, 20)), 0.0)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    filled = RobustImputer().fit_transform(X)
+    assert np.all(filled[np.isnan(X)] == 0)
+    np.testing.assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])

@@ -50,6 +50,7 @@ RESULTS = {
     "complete matrix": rr.robust_pca(plant_entries(30, 20, 1, 600, outliers=0.1, rng=1).incomplete),
     "unexplained": rr.complete(np.random.default_rng(1).standard_normal((20, 15))),
     "one row": rr.complete(np.arange(1.0, 13.0)[None]),
+    "zero": rr.robust_pca(np.eye(20)),
     "interrupted": replace(completed(EXACT, time_limit=1e-3), status=rr.Status.INTERRUPTED),
 }
 PAGES = {name: render_report(result) for name, result in RESULTS.items()}

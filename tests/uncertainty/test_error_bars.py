@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import math
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +181,15 @@ def test_completions_have_error_bars(noise: float) -> None:
     )
 
 
+def test_pickled_completions_have_error_bars() -> None:
+    entries = plant_entries(30, 24, 1, 500, outliers=0.1, noise=0.05, rng=2)
+    result = rr.complete(entries.incomplete, 1)
+    low, high = result.interval([0, 1], [2, 3])
+    again = pickle.loads(pickle.dumps(result))
+    np.testing.assert_array_equal(again.interval([0, 1], [2, 3]), (low, high))
+    np.testing.assert_array_equal(again.outlier_probability, result.outlier_probability)
+
+
 def test_saved_and_pickled_results_ask_for_their_data(
     noisy: tuple[Planted, Any, rr.Recovery], tmp_path: Path
 ) -> None:
@@ -198,6 +210,29 @@ def test_error_bars_of_a_result_that_is_not_certified_warn() -> None:
     assert not result.certified
     with pytest.warns(rr.NotCertifiedWarning, match="not certified"):
         result.standard_error(0, 0)
+
+
+@pytest.mark.parametrize("function", ["recover", "complete"])
+def test_each_method_warns_once_at_the_line_of_the_caller(function: str) -> None:
+    rng = np.random.default_rng(10)
+    result: Any
+    if function == "recover":
+        result = rr.recover(rng.standard_normal((120, 8, 6)), rng.standard_normal(120), 1)
+    else:
+        result = rr.complete(rng.standard_normal((12, 10)), 1)
+    assert not result.certified
+    methods: list[Callable[[], Any]] = [
+        lambda: result.standard_error(0, 0),
+        lambda: result.interval(0, 0),
+        lambda: result.interval(0, 0, noise=True),
+        lambda: result.standard_error_of(np.sum),
+        lambda: result.outlier_probability,
+    ]
+    for method in methods:
+        with pytest.warns(rr.NotCertifiedWarning) as caught:
+            method()
+        line = inspect.getsourcelines(method)[1]
+        assert [(one.filename, one.lineno) for one in caught] == [(__file__, line)]
 
 
 @pytest.mark.parametrize(
@@ -240,10 +275,74 @@ def test_data_of_a_symmetric_result(declared: str, tmp_path: Path) -> None:
     result = rr.recover(A, y, 2, **options)
     assert result.certified
     result.save(tmp_path / "result.npz")
-    again = rr.with_data(rr.load(tmp_path / "result.npz"), A, y, symmetric=True)
+    again = rr.with_data(rr.load(tmp_path / "result.npz"), A, y)
     np.testing.assert_allclose(
         again.standard_error([0, 3], [1, 5]), result.standard_error([0, 3], [1, 5])
     )
+    (one,) = rr.recover_many([(A, y)], 2, **options)
+    np.testing.assert_allclose(
+        rr.with_data(one, A, y).standard_error(0, 1), result.standard_error(0, 1), rtol=1e-6
+    )
+
+
+def test_symmetric_results_of_earlier_versions(tmp_path: Path) -> None:
+    """Their files do not say that the matrix was known to be symmetric."""
+    rng = np.random.default_rng(11)
+    U = rng.standard_normal((8, 1))
+    A = rng.standard_normal((120, 8, 8))
+    y = np.sum(A * (U @ U.T), axis=(1, 2)) + 0.05 * rng.standard_normal(120)
+    for symmetric in (True, False):
+        result = rr.recover(A, y, 1, symmetric=symmetric)
+        result.save(tmp_path / "new.npz")
+        with np.load(tmp_path / "new.npz") as archive:
+            arrays = dict(archive)
+        header = json.loads(str(arrays["header"]))
+        assert header.pop("symmetric") is symmetric
+        np.savez(tmp_path / "old.npz", **arrays | {"header": np.asarray(json.dumps(header))})
+        assert rr.load(tmp_path / "old.npz").symmetric is symmetric
+
+
+@pytest.mark.parametrize("law", ["normal", "uniform"])
+def test_there_is_one_estimate_of_the_noise(law: str) -> None:
+    """It is right for noise with tails and without."""
+
+    def draw(rng: np.random.Generator, m: int) -> Any:
+        if law == "normal":
+            return rng.standard_normal(m)
+        return rng.uniform(-math.sqrt(3), math.sqrt(3), m)
+
+    found = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        planted = plant(*SHAPE, 2, 6 * degrees_of_freedom(*SHAPE, 2), rng=seed)
+        size = LEVEL * np.std(planted.y)
+        result = rr.recover(planted.A, planted.y + size * draw(rng, len(planted.y)), 2)
+        assert result.error_bars is not None
+        assert result.error_bars.deviation == result.noise
+        found.append(result.noise / size)
+    assert np.mean(found) == pytest.approx(1, abs=0.04)
+    entries = plant_entries(30, 24, 1, 500, rng=2)
+    size = LEVEL * np.std(entries.values)
+    values = entries.values + size * draw(np.random.default_rng(5), 500)
+    completed = rr.complete((entries.rows, entries.columns, values), 1, shape=(30, 24))
+    assert completed.error_bars is not None
+    assert completed.error_bars.deviation == completed.noise == pytest.approx(size, rel=0.06)
+
+
+def test_rows_without_entries_change_no_error_bars() -> None:
+    entries = plant_entries(30, 24, 1, 500, noise=0.05, rng=2)
+    result, larger = (
+        rr.complete(entries.triples, 1, shape=shape) for shape in ((30, 24), (300, 240))
+    )
+    np.testing.assert_allclose(result.interval(1, 2), larger.interval(1, 2), rtol=1e-9)
+
+
+def test_large_completions_have_error_bars_without_a_dense_matrix() -> None:
+    """A normal matrix with 500,000 rows and columns would not fit in memory."""
+    entries = plant_entries(30, 24, 1, 500, noise=0.05, rng=2)
+    result = rr.complete(entries.triples, 1, shape=(300_000, 200_000))
+    expected = rr.complete(entries.triples, 1, shape=(30, 24)).standard_error(1, 2)
+    assert float(result.standard_error(1, 2)) == pytest.approx(float(expected), rel=1e-3)
 
 
 def test_predictions_by_sparse_matrices_and_linear_operators(

@@ -3,6 +3,7 @@
 from robustrank.api.complete import InterruptedCompletion, complete, robust_pca
 from robustrank.api.error_bars import with_data
 from robustrank.api.inputs import SOLVERS, Interrupted, SensingDataLost
+from robustrank.api.loading import load
 from robustrank.api.many import recover_many
 from robustrank.api.single import recover
 
@@ -12,6 +13,7 @@ __all__ = [
     "InterruptedCompletion",
     "SensingDataLost",
     "complete",
+    "load",
     "recover",
     "recover_many",
     "robust_pca",

@@ -11,7 +11,7 @@ import numpy as np
 
 from robustrank.api.error_bars import completion_with_error_bars
 from robustrank.api.large_pca import is_large, split_large
-from robustrank.api.observed import Observed, observed
+from robustrank.api.observed import Observed, Usable, observed
 from robustrank.api.occupied import Occupied
 from robustrank.backend import (
     Array,
@@ -22,7 +22,9 @@ from robustrank.backend import (
     full_precision,
     is_array,
     like,
+    limited_blas_threads,
     namespace,
+    threads_for,
     to_numpy,
 )
 from robustrank.completion import (
@@ -36,6 +38,8 @@ from robustrank.completion import (
     Stopped,
     Watch,
     concluded,
+    frame_values,
+    is_frame,
     unfinished,
 )
 from robustrank.linalg import lower_median
@@ -103,7 +107,7 @@ def complete(
 
         NumPy arrays are used, and PyTorch and CuPy arrays on a GPU; arrays of other libraries are
         converted, and the factors converted back. Integers and booleans are converted to float64.
-        Infinite values are outliers.
+        Infinite values are missing, and marked as outliers.
     rank
         An upper bound on the rank. None: it is estimated.
     shape
@@ -115,7 +119,8 @@ def complete(
     time_limit
         Stop after this many seconds and return what was found until then, not certified.
     rng
-        Random seed or generator, for starting vectors and random subsets of entries.
+        Random seed or generator, for starting vectors and random subsets of entries. None: a
+        different seed in every call.
 
     Returns
     -------
@@ -158,15 +163,19 @@ def complete(
     data = observed(X, shape, mask)
     _check_rank(rank, data.shape)
     unit = _unit(data.values)
-    part = Occupied(data.rows, data.columns, data.shape)
+    with np.errstate(over="ignore"):  # what overflows is an outlier
+        scaled = data.values / unit
+    usable = Usable(scaled)
+    part = Occupied(usable.of(data.rows), usable.of(data.columns), data.shape)
 
     def in_user_units(left: Array, right: Array) -> tuple[Array, Array]:
         factors = part.expanded(left * math.sqrt(unit), right * math.sqrt(unit))
         return data.returned(factors[0]), data.returned(factors[1])
 
     watch = Watch(callback, ends, in_user_units)
-    with full_precision(data.values), np.errstate(all="ignore"):
-        sample = Sample.of(part.entries, _finite(data.values / unit))
+    threads = limited_blas_threads(threads_for(int(data.values.shape[0])))
+    with full_precision(data.values), np.errstate(all="ignore"), threads:
+        sample = Sample.of(part.entries, usable.of(scaled))
         try:
             bound = None if rank is None else min(rank, *sample.shape)
             search = Search(sample, generator, watch)
@@ -180,7 +189,9 @@ def complete(
             reason = stop.reason if isinstance(stop, Stopped) else StopReason.INTERRUPTED
             status = reason.status
         factors = in_user_units(solution.left, solution.right)
-        result = _completion(data, part, sample, solution, factors, status, certificate, unit)
+        result = _completion(
+            data, usable, part, sample, solution, factors, status, certificate, unit
+        )
     result = completion_with_error_bars(replace(result, rank_table=table))
     return _timed(result, began)
 
@@ -198,7 +209,8 @@ def robust_pca(
     Parameters
     ----------
     X
-        The matrix, without missing entries: an (n1, n2) array or a pandas data frame.
+        The matrix, without missing entries: an (n1, n2) array or a pandas data frame. Infinite
+        values are allowed: they are missing, and marked as outliers.
     rank, callback, time_limit, rng
         As for ``complete``.
 
@@ -243,7 +255,7 @@ def robust_pca(
     >>> bool((result.outliers == (X != L)).all())
     True
     """
-    values = X if is_array(X) else np.asarray(X)
+    values = frame_values(X) if is_frame(X) else X if is_array(X) else np.asarray(X)
     if isinstance(X, np.ma.MaskedArray) or values.dtype == object:
         raise TypeError("X is a masked array or has objects; expected numbers, or use complete(X)")
     xp = namespace(values)
@@ -288,11 +300,14 @@ def _timed(result: Completion, began: float) -> Completion:
 
 
 def _unit(values: Array) -> float:
-    """A power of two near the size of a typical value."""
+    """A power of two near the size of a typical value other than zero."""
     magnitudes = np.abs(to_numpy(values))
-    used = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
+    finite = magnitudes[np.isfinite(magnitudes)]
+    if not len(finite):
+        raise ValueError("all observed entries are infinite; expected other values")
+    used = finite[finite > 0]
     if not len(used):
-        raise ValueError("all observed entries are zero or infinite; expected other values")
+        return 1.0
     typical, largest = float(lower_median(used)), float(np.finfo(used.dtype).max)
     if typical > _NEAR_LARGEST * largest:
         raise ValueError(
@@ -302,15 +317,9 @@ def _unit(values: Array) -> float:
     return float(2.0 ** np.clip(np.round(np.log2(typical)), -1000, 1000))
 
 
-def _finite(values: Array) -> Array:
-    """The values, with infinite ones replaced by large finite outliers."""
-    xp = namespace(values)
-    largest = float(xp.finfo(values.dtype).max) ** 0.25
-    return xp.clip(values, min=-largest, max=largest)
-
-
 def _completion(
     data: Observed,
+    usable: Usable,
     part: Occupied,
     sample: Sample,
     solution: Solution,
@@ -327,14 +336,16 @@ def _completion(
     return Completion(
         left=factors[0],
         right=factors[1],
-        outliers=data.returned(data.arranged(~xp.take(inliers, places))),
+        outliers=data.returned(data.arranged(usable.flags_of_all(~xp.take(inliers, places)))),
         undecided_rows=_named(rows, data.row_labels),
         undecided_columns=_named(columns, data.column_labels),
         status=status,
         certificate=certificate.in_units_of(unit),
         noise=solution.noise * unit,
         typical_size=sample.deviation * unit,
-        observations=SampledObservations(data.rows, data.columns, residual),
+        observations=SampledObservations(
+            data.rows, data.columns, usable.values_of_all(residual, data.values)
+        ),
         row_labels=data.row_labels,
         column_labels=data.column_labels,
         as_frame=data.as_frame,

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from robustrank.api.inputs import checked_problem
-from robustrank.backend import to_numpy
-from robustrank.completion import Completion
+from robustrank.backend import Array, to_numpy
+from robustrank.completion import Completion, Observations
 from robustrank.problem import Problem
 from robustrank.result import Recovery
 from robustrank.uncertainty import (
     DeferredErrorBars,
+    ErrorBars,
     completion_error_bars,
     recovery_error_bars,
 )
@@ -25,12 +25,12 @@ def with_data(
     y: Any,
     *,
     shape: tuple[int, int] | None = None,
-    symmetric: bool = False,
 ) -> Recovery:
     """A result together with its measurements, so that it has error bars.
 
     A result of ``recover`` has them already. One that was loaded from a file, unpickled, or
-    returned by ``recover_many`` does not, because they may be large.
+    returned by ``recover_many`` does not, because they may be large. A result of ``complete``
+    always has its entries.
 
     Parameters
     ----------
@@ -38,8 +38,6 @@ def with_data(
         A result for these measurements.
     A, y, shape
         As for ``recover``; ``shape`` is that of the result.
-    symmetric
-        Whether the result is that of ``recover`` with ``symmetric=True`` or ``psd=True``.
 
     Returns
     -------
@@ -51,6 +49,8 @@ def with_data(
     ------
     ValueError
         If the number of measurements or the shape of the matrix is not that of the result.
+    TypeError
+        If the result is a completion.
 
     See Also
     --------
@@ -68,8 +68,13 @@ def with_data(
     >>> result.standard_error([0, 1], [3, 3]).shape
     (2,)
     """
+    if not isinstance(result, Recovery):
+        raise TypeError(
+            f"result is a {type(result).__name__}; expected a Recovery. A Completion has its "
+            "entries, and so has error bars already"
+        )
     given = result.shape if shape is None and getattr(A, "ndim", 0) == 2 else shape
-    problem = checked_problem(A, y, result.rank, given, None, symmetric)
+    problem = checked_problem(A, y, result.rank, given, None, result.symmetric)
     m, size = problem.operator.shape
     if (m, size) != (len(to_numpy(result.residual)), result.shape):
         raise ValueError(
@@ -88,16 +93,22 @@ def recovery_with_error_bars(result: Recovery, problem: Problem) -> Recovery:
 
 
 def completion_with_error_bars(result: Completion) -> Completion:
-    """The same for a completion, which has its entries."""
-
-    def compute() -> Any:
-        rows, columns, residual = (to_numpy(part) for part in result.entries)
-        outliers = to_numpy(result.outliers)
-        chosen = outliers[rows, columns] if outliers.ndim == 2 else outliers
-        exact = result.noise == 0
-        inlier = ~np.asarray(chosen, bool)
-        return completion_error_bars(
-            result.left, result.right, rows, columns, residual, inlier, exact=exact
-        )
-
+    """The same for a completion, which has its entries, also after pickling."""
+    compute = partial(
+        _error_bars_of_entries,
+        result.left,
+        result.right,
+        result.observations,
+        result.outliers,
+        result.noise,
+    )
     return replace(result, error_bars=DeferredErrorBars(compute))
+
+
+def _error_bars_of_entries(
+    left: Array, right: Array, observations: Observations, outliers: Array, noise: float
+) -> ErrorBars:
+    rows, columns, residual = (to_numpy(part) for part in observations.all())
+    flags = to_numpy(outliers)
+    inlier = ~(flags[rows, columns] if flags.ndim == 2 else flags)
+    return completion_error_bars(left, right, rows, columns, residual, inlier, noise)

@@ -35,13 +35,14 @@ def split_large(X: Matrix, rank: int | None, rng: np.random.Generator, watch: Wa
     """The result of ``robust_pca``; a matrix with more rows than columns is transposed."""
     transposed = X.shape[0] > X.shape[1]
     given = X.T if transposed else X
+    entries = int(np.count_nonzero(np.isfinite(X)))
     with np.errstate(all="ignore"):
         try:
             solution, typical = solve_by_columns(given, rank, rng, watch)
-            status, certificate = concluded(solution, X.size)
+            status, certificate = concluded(solution, entries)
         except (Stopped, KeyboardInterrupt) as stop:
             solution, typical = _unfinished(given.shape, watch), math.nan
-            _, certificate = concluded(solution, X.size)
+            _, certificate = concluded(solution, entries)
             reason = stop.reason if isinstance(stop, Stopped) else StopReason.INTERRUPTED
             status = reason.status
     return _result(X, solution, typical, status, certificate, transposed=transposed)

@@ -19,7 +19,9 @@ from robustrank.backend import (
     check_count,
     explain_memory_errors,
     free_memory,
+    limited_blas_threads,
     on_gpu,
+    threads_for,
 )
 from robustrank.operators import can_be_batched
 from robustrank.problem import Problem
@@ -38,7 +40,7 @@ def recover_many(
     solver: str | Solver[Any] | Portfolio = "auto",
     device: str | None = None,
     batch: int | None = None,
-    rng: Seed = None,
+    rng: Seed = 0,
     symmetric: bool = False,
     psd: bool = False,
 ) -> Iterator[Recovery]:
@@ -91,7 +93,7 @@ def recover_many(
     def validated(pair: Any) -> Problem:
         return _problem(pair, rank, shape, device, symmetric or psd)
 
-    results = _results(_each(iter(problems), validated), chosen, batch, generator)
+    results = _results(_each(iter(problems), validated), chosen, batch, generator, symmetric or psd)
     return _positive(results) if psd else results
 
 
@@ -131,6 +133,7 @@ def _results(
     chosen: Solver[Any] | Portfolio,
     batch: int | None,
     generator: np.random.Generator,
+    symmetric: bool,
 ) -> Iterator[Recovery]:
     waiting: list[Problem] = []
     size, failure, more = 1, None, True
@@ -141,14 +144,14 @@ def _results(
             problem, failure = None, error
         more = problem is not None
         if waiting and not (problem and problem.can_be_batched_with(waiting[0])):
-            yield from _solve_batch(waiting, chosen, generator)
+            yield from _solve_batch(waiting, chosen, generator, symmetric)
             waiting = []
         if problem is not None:
             size = size if waiting else _batch_size(problem, chosen, batch)
             waiting.append(problem)
         del problem
         if len(waiting) == size:
-            yield from _solve_batch(waiting, chosen, generator)
+            yield from _solve_batch(waiting, chosen, generator, symmetric)
             waiting = []
     if failure is not None:
         raise failure
@@ -166,15 +169,21 @@ def _batch_size(problem: Problem, chosen: Solver[Any] | Portfolio, batch: int | 
 
 
 def _solve_batch(
-    problems: list[Problem], chosen: Solver[Any] | Portfolio, generator: np.random.Generator
+    problems: list[Problem],
+    chosen: Solver[Any] | Portfolio,
+    generator: np.random.Generator,
+    symmetric: bool,
 ) -> Iterator[Recovery]:
     began = time.perf_counter()
     needed = sum(memory_needed(problem.operator) for problem in problems)
-    with explain_memory_errors(needed, "use a smaller batch (batch=)"):
+    threads = limited_blas_threads(threads_for(sum(problem.numbers for problem in problems)))
+    with explain_memory_errors(needed, "use a smaller batch (batch=)"), threads:
         recoveries = solve(problems, chosen, generator)
     share = (time.perf_counter() - began) / len(problems)
     for problem, recovery in zip(problems, recoveries, strict=True):
-        complete = replace(recovery, passes=problem.counter.passes, seconds=share)
+        complete = replace(
+            recovery, passes=problem.counter.passes, seconds=share, symmetric=symmetric
+        )
         complete = with_remedy(complete, problem, problem.rank)
         if complete.status is Status.INTERRUPTED:
             raise Interrupted(complete)

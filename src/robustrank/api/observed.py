@@ -21,6 +21,7 @@ from robustrank.backend import (
     on_gpu,
     to_numpy,
 )
+from robustrank.completion import frame_like, frame_values, is_frame
 from robustrank.operators import Entries
 
 
@@ -39,6 +40,35 @@ class Observed:
     as_frame: Callable[[Any], Any] | None = None
 
 
+class Usable:
+    """The entries that a fit can use; the others are outliers, whatever the matrix is.
+
+    Those are infinite, or so large beside a typical entry that their products would overflow.
+    """
+
+    def __init__(self, scaled: Array) -> None:
+        xp = namespace(scaled)
+        flags = xp.abs(scaled) <= float(xp.finfo(scaled.dtype).max) ** 0.25
+        self._flags = None if bool(xp.all(flags)) else flags
+
+    def of(self, array: Array) -> Array:
+        """The part of an array that belongs to the usable entries."""
+        return array if self._flags is None else array[self._flags]
+
+    def flags_of_all(self, flags: Array) -> Array:
+        """Flags of all entries: those of the usable ones, and true for the others."""
+        return flags if self._flags is None else self._merged(flags, ~self._flags)
+
+    def values_of_all(self, values: Array, others: Array) -> Array:
+        """Values of all entries: those of the usable ones, and ``others`` for the others."""
+        return values if self._flags is None else self._merged(values, others)
+
+    def _merged(self, usable: Array, others: Array) -> Array:
+        whole = namespace(others).asarray(others, copy=True)
+        whole[self._flags] = usable
+        return whole
+
+
 def observed(data: Any, shape: tuple[int, int] | None, mask: Any) -> Observed:
     """The entries of a matrix with missing ones, a sparse matrix, triples or a data frame."""
     if isinstance(data, tuple):
@@ -48,7 +78,7 @@ def observed(data: Any, shape: tuple[int, int] | None, mask: Any) -> Observed:
     if scipy.sparse.issparse(data):
         _reject(mask, "mask", "a sparse matrix")
         return _from_sparse(data)
-    if _is_frame(data):
+    if is_frame(data):
         _reject(mask, "mask", "a data frame")
         return _from_frame(data)
     return _from_matrix(data, mask)
@@ -114,23 +144,12 @@ def _from_sparse(data: Any) -> Observed:
     return Observed(rows, columns, values, (n1, n2), lambda flags: flags, lambda array: array)
 
 
-def _is_frame(data: Any) -> bool:
-    return hasattr(data, "to_numpy") and hasattr(data, "columns") and hasattr(data, "index")
-
-
 def _from_frame(data: Any) -> Observed:
-    try:
-        values = data.to_numpy(dtype=float, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"the data frame has values that are not numbers ({error}); select the numeric columns"
-        ) from error
-    frame = type(data)
     return replace(
-        _from_matrix(values, None),
+        _from_matrix(frame_values(data), None),
         row_labels=data.index,
         column_labels=data.columns,
-        as_frame=lambda matrix: frame(matrix, index=data.index, columns=data.columns),
+        as_frame=frame_like(data),
     )
 
 

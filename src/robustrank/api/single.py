@@ -18,7 +18,14 @@ from robustrank.api.inputs import (
 )
 from robustrank.api.positive import positive_semidefinite
 from robustrank.api.remedy import with_remedy
-from robustrank.backend import Seed, as_generator, as_seconds, explain_memory_errors
+from robustrank.backend import (
+    Seed,
+    as_generator,
+    as_seconds,
+    explain_memory_errors,
+    limited_blas_threads,
+    threads_for,
+)
 from robustrank.operators import DataLost, OutOfTime, how_it_was_read
 from robustrank.result import Recovery, Status
 from robustrank.solvers import Callback, Portfolio, Solver, solve, solve_without_rank
@@ -34,7 +41,7 @@ def recover(
     callback: Callback | None = None,
     time_limit: float | None = None,
     device: str | None = None,
-    rng: Seed = None,
+    rng: Seed = 0,
     symmetric: bool = False,
     psd: bool = False,
     memory_limit: int | str | None = None,
@@ -79,7 +86,8 @@ def recover(
         On a GPU, NumPy arrays become PyTorch tensors. The factors stay on the device. By default
         the computation runs where A is.
     rng
-        Random seed or generator; used for the initial vector of the SVD of large matrices.
+        Random seed or generator; used for the initial vector of the SVD of large matrices. None: a
+        different seed in every call.
     symmetric
         Whether M is known to be symmetric. It then has about half as many degrees of freedom, and
         A_i and A_iᵀ measure the same; the result is symmetric.
@@ -166,30 +174,32 @@ def recover(
             )
             if limit is not None:
                 limit -= time.perf_counter() - began
-            if rank is None:
-                recovery = solve_without_rank(
-                    problem,
-                    chosen,
-                    as_generator(rng),
-                    callback=callback,
-                    time_limit=limit,
-                    start=factors,
-                )
-            else:
-                (recovery,) = solve(
-                    [problem],
-                    chosen,
-                    as_generator(rng),
-                    callback=callback,
-                    time_limit=limit,
-                    start=factors,
-                )
+            with limited_blas_threads(threads_for(problem.numbers)):
+                if rank is None:
+                    recovery = solve_without_rank(
+                        problem,
+                        chosen,
+                        as_generator(rng),
+                        callback=callback,
+                        time_limit=limit,
+                        start=factors,
+                    )
+                else:
+                    (recovery,) = solve(
+                        [problem],
+                        chosen,
+                        as_generator(rng),
+                        callback=callback,
+                        time_limit=limit,
+                        start=factors,
+                    )
         seconds = time.perf_counter() - began
         recovery = replace(
             recovery,
             passes=problem.counter.passes,
             seconds=seconds,
             data=how_it_was_read(problem.operator),
+            symmetric=symmetric or psd,
         )
         recovery = with_remedy(recovery, problem, rank)
         if psd:

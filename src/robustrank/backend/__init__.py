@@ -65,6 +65,7 @@ from robustrank.backend.primitives import (
     sorted_orders,
     thin_svd,
 )
+from robustrank.backend.threads import limited_blas_threads, thread_pools, threads_for
 
 __all__ = [
     "LIBRARIES",
@@ -106,6 +107,7 @@ __all__ = [
     "kth_smallest",
     "library",
     "like",
+    "limited_blas_threads",
     "load_library",
     "memory_bytes",
     "move",
@@ -120,6 +122,8 @@ __all__ = [
     "sorted_orders",
     "standard_normal",
     "thin_svd",
+    "thread_pools",
+    "threads_for",
     "to_numpy",
     "triton_kernels_for",
     "using_threads",

@@ -36,8 +36,8 @@ _FILE = click.Path(path_type=Path)
     "-o",
     "--out",
     type=_FILE,
-    help="Output file: .npz (factors and flags), .npy or .csv (matrix; the outliers are written "
-    "beside it, to NAME.outliers.npy or NAME.outliers.csv).",
+    help="Output file: .npz (the whole result, for robustrank.load), .npy or .csv (matrix; the "
+    "outliers are written beside it, to NAME.outliers.npy or NAME.outliers.csv).",
 )
 @click.option("--report", type=_FILE, help="Write a report page to this .html file.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor summary.")
@@ -75,20 +75,21 @@ def complete(data: Path, out: Path | None, report: Path | None, quiet: bool, **g
             )
     except InterruptedCompletion as interruption:
         result = interruption.completion
+    result = table.arranged(result)
     with without_interruption():
         written = [] if out is None else write_completion(out, result, table)
     if report is not None:
-        write_report(report, result, row_labels=table.row_names, column_labels=table.column_names)
+        write_report(report, result)
         written.append(report)
     if not quiet:
-        _print_summary(result, table.row_names, written)
+        _print_summary(result, written)
     return 0 if result.certified else 1
 
 
-def _print_summary(result: Completion, row_names: Any, written: list[Path]) -> None:
+def _print_summary(result: Completion, written: list[Path]) -> None:
     click.echo(repr(result))
-    if len(result.undecided_rows) and row_names is not None:
-        named = ", ".join(row_names[i] for i in result.undecided_rows[:5])
+    if len(result.undecided_rows) and result.row_labels is not None:
+        named = ", ".join(result.undecided_rows[:5])
         more = ", …" if len(result.undecided_rows) > 5 else ""
         click.echo(f"  undecided rows   {named}{more}")
     for path in written:

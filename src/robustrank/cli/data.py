@@ -11,6 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
+from robustrank.api import load
 from robustrank.backend import available_memory, memory_bytes, to_numpy
 from robustrank.cli.columns import ALL_COLUMNS, Choice, Columns, read_both, read_rows, read_vector
 from robustrank.cli.writing import outlier_file, write_outliers
@@ -24,7 +25,7 @@ from robustrank.files import (
 )
 from robustrank.operators import Operator, Seeded
 from robustrank.operators.opening import open_array, open_sensing
-from robustrank.result import Recovery, load
+from robustrank.result import Recovery
 
 Matrix = np.ndarray[Any, Any]
 # Files that contain A and y, and of which only these are read.
@@ -197,6 +198,8 @@ def read_start(resume: Path | None, out: Path | None) -> Recovery | None:
             "from the beginning"
         )
     start = load(resume)
+    if not isinstance(start, Recovery):
+        raise ValueError(f"{resume} is a completed matrix; --resume needs a result of recover")
     # A run that was stopped before its first iteration has saved a matrix of zeros.
     return start if to_numpy(start.matrix).any() else None
 

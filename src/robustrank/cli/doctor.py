@@ -12,15 +12,14 @@ import click
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from threadpoolctl import threadpool_info
 
 import robustrank
-from robustrank.backend import LIBRARIES, gpus
+from robustrank.backend import LIBRARIES, gpus, thread_pools
 from robustrank.operators import as_operator, check_operator
 from robustrank.simulate import plant
 
-_CORE = ("numpy", "scipy", "array-api-compat", "array-api-extra")
-_EXTRAS = ("matplotlib", "jinja2", "click", "rich", "threadpoolctl", "numba")
+_CORE = ("numpy", "scipy", "array-api-compat", "array-api-extra", "threadpoolctl")
+_EXTRAS = ("matplotlib", "jinja2", "click", "rich", "numba")
 _DATA = ("dask", "distributed", "h5py", "zarr", "pandas", "pyarrow")  # for clusters and files
 _PASS_BYTES = 256 * 2**20
 
@@ -58,7 +57,7 @@ def _version_of(package: str) -> str:
 
 def _threads() -> Iterator[tuple[str, str]]:
     yield "cores", str(os.cpu_count())
-    for pool in threadpool_info():
+    for pool in thread_pools():
         yield "threads", f"{pool['num_threads']} in {pool['internal_api']} {pool.get('version')}"
 
 

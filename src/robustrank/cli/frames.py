@@ -1,4 +1,4 @@
-"""Tables in the files of Parquet and Arrow: the only module that uses pandas."""
+"""Tables in the files of Parquet and Arrow."""
 
 from __future__ import annotations
 

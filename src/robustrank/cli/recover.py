@@ -101,7 +101,7 @@ _FILE = click.Path(path_type=Path)
     help="Compute on the dask cluster with this scheduler, such as tcp://10.0.0.1:8786.",
 )
 @click.option("--device", help='"cuda" or "cuda:1": move the data there first (needs PyTorch).')
-@click.option("--seed", type=int, help="Random seed.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option(
     "-o",
     "--out",

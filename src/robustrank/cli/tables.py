@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from robustrank.api.error_bars import completion_with_error_bars
 from robustrank.backend import to_numpy
 from robustrank.cli.columns import Table, opened, place_of
+from robustrank.cli.text_tables import NotANumber
 from robustrank.cli.writing import outlier_file, write_csv, write_outliers
-from robustrank.completion import Completion
+from robustrank.completion import Completion, SampledObservations
 from robustrank.files import atomic_writer, is_array_file
 from robustrank.operators.opening import open_array
 
@@ -21,12 +24,57 @@ Matrix = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class ObservedTable:
-    """A matrix with missing entries, or triples; and the names of its rows and columns."""
+    """A matrix with missing entries, or triples; and the names of its rows and columns.
 
-    data: Any  # as ``complete`` takes it
+    Rows and columns are solved in the order of their names, so that the result for a table does not
+    depend on its order, or on whether it has one entry in each line.
+    """
+
+    data: Any  # as ``complete`` takes it, in the order of the names
     shape: tuple[int, int] | None
-    row_names: Sequence[str] | None
-    column_names: Sequence[str] | None
+    row_names: Sequence[str] | None = None  # in the order of the file, if that is a matrix
+    column_names: Sequence[str] | None = None
+    orders: tuple[Matrix, Matrix] | None = None  # places in the file of the rows and columns
+
+    def arranged(self, completion: Completion) -> Completion:
+        """The result in the order of the file, with the names of the rows and columns."""
+        labels = [
+            None if names is None else np.asarray(names, dtype=np.str_)
+            for names in (self.row_names, self.column_names)
+        ]
+        in_order = completion if self.orders is None else _reordered(completion, *self.orders)
+        rows, columns = (
+            numbers if names is None else names[numbers]
+            for numbers, names in zip(
+                (in_order.undecided_rows, in_order.undecided_columns), labels, strict=True
+            )
+        )
+        return replace(
+            in_order,
+            undecided_rows=rows,
+            undecided_columns=columns,
+            row_labels=labels[0],
+            column_labels=labels[1],
+        )
+
+
+def _reordered(completion: Completion, rows: Matrix, columns: Matrix) -> Completion:
+    """The completion of a matrix whose row k is the row ``rows[k]`` of the given one."""
+    own, other, residuals = completion.entries
+    own, other = rows[own], columns[other]
+    order = np.lexsort((other, own))
+    from_rows, from_columns = np.argsort(rows), np.argsort(columns)
+    return completion_with_error_bars(
+        replace(
+            completion,
+            left=completion.left[from_rows],
+            right=completion.right[from_columns],
+            outliers=completion.outliers[np.ix_(from_rows, from_columns)],
+            undecided_rows=np.sort(rows[completion.undecided_rows]),
+            undecided_columns=np.sort(columns[completion.undecided_columns]),
+            observations=SampledObservations(own[order], other[order], residuals[order]),
+        )
+    )
 
 
 def read_table(
@@ -42,16 +90,34 @@ def read_table(
                 f"not of {path}"
             )
         array = open_array(path, "X")
-        return ObservedTable(
-            array if hasattr(array, "tocoo") else np.asarray(array[()]), None, None, None
-        )
+        return ObservedTable(array if hasattr(array, "tocoo") else np.asarray(array[()]), None)
     if len(chosen) not in (0, 3):
         raise ValueError("pass all of --rows, --columns and --values, or none of them")
-    with opened(path) as table:
-        if chosen:
-            return _triples(table, chosen)
-        row_names, column_names, matrix = table.matrix()
-    return ObservedTable(matrix, None, row_names, column_names)
+    try:
+        with opened(path) as table:
+            return _triples(table, chosen) if chosen else _matrix(table)
+    except NotANumber as error:
+        raise ValueError(
+            f"{error}; leave out columns that are not numbers, except for the first one, which may "
+            "have the names of the rows"
+        ) from error
+
+
+def _matrix(table: Table) -> ObservedTable:
+    row_names, column_names, matrix = table.matrix()
+    rows, columns = (
+        np.asarray(range(size) if names is None else _in_order(names))
+        for names, size in zip((row_names, column_names), matrix.shape, strict=True)
+    )
+    data = matrix[np.ix_(rows, columns)]
+    return ObservedTable(data, None, row_names, column_names, (rows, columns))
+
+
+def _in_order(names: Sequence[str]) -> list[int]:
+    """The places of names in their order, in which numbers count: "day 2" is before "day 10"."""
+    parts = [re.split(r"([0-9]+)", name) for name in names]
+    keys = [[int(part) if k % 2 else part for k, part in enumerate(one)] for one in parts]
+    return sorted(range(len(names)), key=keys.__getitem__)
 
 
 def _triples(table: Table, names: Sequence[str]) -> ObservedTable:
@@ -61,43 +127,39 @@ def _triples(table: Table, names: Sequence[str]) -> ObservedTable:
     present = np.flatnonzero(~np.isnan(numbers[:, 0]))
     if not len(present):
         raise ValueError(f"{table.path} has no values in the column {names[2]!r}")
-    codes: list[dict[str, int]] = [{}, {}]
-    positions = [
-        np.asarray([known.setdefault(texts[i], len(known)) for i in present])
-        for known, texts in zip(codes, labels, strict=True)
-    ]
-    data = positions[0], positions[1], numbers[present, 0]
-    return ObservedTable(data, (len(codes[0]), len(codes[1])), list(codes[0]), list(codes[1]))
+    (row_names, rows), (column_names, columns) = (_numbered(texts) for texts in labels)
+    data = rows[present], columns[present], numbers[present, 0]
+    shape = len(row_names), len(column_names)
+    return ObservedTable(data, shape, row_names, column_names)
+
+
+def _numbered(texts: Sequence[str]) -> tuple[list[str], Matrix]:
+    """The names that occur, in their order, and the place of each text among them."""
+    found = list(dict.fromkeys(texts))
+    names = [found[k] for k in _in_order(found)]
+    places = {name: k for k, name in enumerate(names)}
+    return names, np.asarray([places[text] for text in texts])
 
 
 def write_completion(path: Path, completion: Completion, table: ObservedTable) -> list[Path]:
-    """Write the factors and flags (``.npz``) or the completed matrix (``.npy``, ``.csv``).
+    """Write the whole result (``.npz``) or the completed matrix (``.npy``, ``.csv``).
 
     The outliers are written beside a matrix. Returns the files.
     """
-    matrix, flags = None, to_numpy(completion.outliers)
-    if path.suffix != ".npz":
-        matrix = to_numpy(completion.matrix)
+    beside = outlier_file(path)
+    if beside is None:
+        completion.save(path)
+        return [path]
+    matrix, flags = to_numpy(completion.matrix), to_numpy(completion.outliers)
     with atomic_writer(path) as stream:
-        if matrix is None:
-            np.savez_compressed(
-                stream,
-                left=to_numpy(completion.left),
-                right=to_numpy(completion.right),
-                outliers=flags,
-                undecided_rows=completion.undecided_rows,
-                undecided_columns=completion.undecided_columns,
-            )
-        elif path.suffix == ".npy":
+        if path.suffix == ".npy":
             np.save(stream, matrix, allow_pickle=False)
         else:
             write_csv(stream, _lines(matrix, table))
-    beside = outlier_file(path)
-    if matrix is None or beside is None:
-        return [path]
     rows, columns, residuals = completion.observations.chosen(flags)
     fitted = matrix[rows, columns]
-    cells = zip(rows, columns, fitted + residuals, fitted, residuals, strict=True)
+    values = np.where(np.isinf(residuals), residuals, fitted + residuals)
+    cells = zip(rows, columns, values, fitted, residuals, strict=True)
     listed = (
         [_name(table.row_names, i), _name(table.column_names, j), *numbers]
         for i, j, *numbers in cells

@@ -66,7 +66,7 @@ class TextTable:
             for column, place in zip(texts, labels, strict=True):
                 text = row[place].strip()
                 column.append(known.setdefault(text, text))  # a name that is repeated is kept once
-            values.extend(self._number(row[place], line) for place in numbers)
+            values.extend(self._number(row, place, line) for place in numbers)
         return texts, np.asarray(values).reshape(-1, len(numbers))
 
     def matrix(self) -> tuple[list[str] | None, list[str] | None, Matrix]:
@@ -76,7 +76,10 @@ class TextTable:
         if self.header is not None:  # numbers are names below an empty corner
             named = named or not self.header[0]
         first = 1 if named else 0
-        values = [[self._number(text, line) for text in row[first:]] for line, row in rows]
+        values = [
+            [self._number(row, place, line) for place in range(first, self.width)]
+            for line, row in rows
+        ]
         return (
             [row[0].strip() for _, row in rows] if named else None,
             self.header and self.header[first:],
@@ -95,12 +98,15 @@ class TextTable:
         """Whether a cell has a number, or marks a missing one."""
         return self._value(text.strip()) is not None
 
-    def _number(self, text: str, line: int) -> float:
+    def _number(self, row: Sequence[str], place: int, line: int) -> float:
         """The number in a cell; NaN if it is missing."""
-        text = text.strip()
+        text = row[place].strip()
         value = self._value(text)
         if value is None:
-            raise NotANumber(f"{self.path}, line {line}: {text!r} is not a number")
+            column = place + 1 if self.header is None else repr(self.header[place])
+            raise NotANumber(
+                f"{self.path}, line {line}: {text!r} is not a number, in the column {column}"
+            )
         used = "," if "," in text else "." if "." in text else ""
         self._point = self._point or used
         if used and used != self._point:

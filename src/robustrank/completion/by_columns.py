@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +22,6 @@ Vector = np.ndarray[Any, Any]
 # The left factor is found from columns with about this many entries in all, but at least so many
 # columns; the others are fitted in blocks of about as many entries.
 _ENTRIES, _COLUMNS, _BLOCK = 4_000_000, 200, 2_000_000
-_MAJORITY = 0.5
 _MOST_REPAIRED = 1000
 
 
@@ -33,7 +31,7 @@ class FittedColumns:
 
     right: Vector
     outliers: Vector  # boolean, (n1, n2)
-    decided: Vector  # boolean: a majority of the entries is fitted
+    decided: Vector  # boolean: a majority of the finite entries is fitted
 
 
 def solve_by_columns(
@@ -47,24 +45,28 @@ def solve_by_columns(
     n1, n2 = X.shape
     count = min(n2, max(_COLUMNS, _ENTRIES // n1))
     chosen = np.sort(rng.choice(n2, count, replace=False))
-    part = _dense_sample(as_finite(X[:, chosen]))
+    part, rows, columns = _finite_sample(as_numbers(X[:, chosen]))
+    chosen = chosen[columns]
     try:
         solution = Search(part, rng, watch).run(rank)
     except (Stopped, KeyboardInterrupt):
         if watch.latest is not None:
-            found, some = (np.asarray(factor) for factor in watch.latest)
-            right = np.zeros((n2, some.shape[1]), some.dtype)
-            right[chosen] = some
-            watch.latest = found, right
+            watch.latest = (
+                _expanded(watch.latest[0], rows, n1),
+                _expanded(watch.latest[1], chosen, n2),
+            )
         raise
-    left = np.asarray(solution.left)
+    left = _expanded(solution.left, rows, n1)
+    decided_rows = _expanded(solution.support.rows, rows, n1)
     cutoff = max(CUTOFF * solution.noise, solution.tolerance * part.deviation)
     watch.begin("columns")
     fitted = fit_columns(X, left, cutoff, part.deviation, rng, watch)
     inliers = ~fitted.outliers
-    decided = inliers & solution.support.rows[:, None] & fitted.decided
-    support = Support(solution.support.rows, fitted.decided, decided.reshape(-1))
-    whole = replace(solution, right=fitted.right, inliers=inliers.reshape(-1), support=support)
+    decided = inliers & decided_rows[:, None] & fitted.decided
+    support = Support(decided_rows, fitted.decided, decided.reshape(-1))
+    whole = replace(
+        solution, left=left, right=fitted.right, inliers=inliers.reshape(-1), support=support
+    )
     return whole, part.deviation
 
 
@@ -79,47 +81,65 @@ def fit_columns(
     """The columns of X, robustly, as combinations of the columns of ``left``.
 
     An inlier has a residual of at most ``cutoff``; ``deviation`` is that of a typical value.
+    Infinite values are outliers, and are not used.
     """
     (n1, n2), rank = X.shape, left.shape[1]
     right = np.zeros((n2, rank), left.dtype)
     outliers = np.zeros((n1, n2), bool)
     decided = np.zeros(n2, bool)
     step = max(1, _BLOCK // n1)
-    needed = max(rank + EXTRA, math.floor(_MAJORITY * n1) + 1)
     repairs = _MOST_REPAIRED
     for first in range(0, n2, step):
         block = slice(first, min(first + step, n2))
-        values = as_finite(X[:, block].T).astype(left.dtype, copy=False)
-        entries, flat = _all_entries(*values.shape), values.reshape(-1)
+        values = as_numbers(X[:, block].T).astype(left.dtype, copy=False)
+        usable = np.isfinite(values)
+        entries, flat = _entries_at(usable), values[usable]
+        needed = np.maximum(rank + EXTRA, usable.sum(axis=1) // 2 + 1)
         fitted = fit_rows(entries, flat, left, cutoff, deviation)
         fits = np.abs(values - fitted @ left.T) <= cutoff
         wrong = np.flatnonzero(fits.sum(axis=1) < needed)[:repairs]
         repair_rows(entries, flat, fitted, left, cutoff, wrong, rng)
         fits[wrong] = np.abs(values[wrong] - fitted[wrong] @ left.T) <= cutoff
         repairs -= len(wrong)
+        fits[~usable] = False
         right[block], outliers[:, block] = fitted, ~fits.T
         decided[block] = fits.sum(axis=1) >= needed
         watch.report(block.stop / n2, left, right)
     return FittedColumns(right, outliers, decided)
 
 
-def _all_entries(rows: int, columns: int) -> SortedEntries:
-    """The positions of all entries of a matrix."""
-    others = np.tile(np.arange(columns, dtype=np.int32), rows)
-    return SortedEntries(columns * np.arange(rows + 1), others)
+def _entries_at(flags: Vector) -> SortedEntries:
+    """The positions of the entries of a matrix that are flagged."""
+    counts = np.count_nonzero(flags, axis=1)
+    return SortedEntries(
+        np.concatenate([[0], np.cumsum(counts)]), np.nonzero(flags)[1].astype(np.int32)
+    )
 
 
-def as_finite(X: Vector) -> Vector:
-    """A part of the data as contiguous floating-point numbers; infinite ones become large."""
+def as_numbers(X: Vector) -> Vector:
+    """A part of the data as contiguous floating-point numbers.
+
+    Numbers so large that their products would overflow become infinite.
+    """
     values = np.ascontiguousarray(as_floating(X, "X"))
     largest = float(np.finfo(values.dtype).max) ** 0.25
-    finite: Vector = np.clip(values, -largest, largest)
-    return finite
+    usable: Vector = np.where(np.abs(values) <= largest, values, np.inf)
+    return usable
 
 
-def _dense_sample(X: Vector) -> Sample:
-    """The sample of all entries of a matrix."""
-    n1, n2 = X.shape
-    rows, columns = np.divmod(np.arange(n1 * n2, dtype=np.int64), n2)
-    entries = Entries(rows, columns, (n1, n2))
-    return Sample.of(entries, X.reshape(-1))
+def _finite_sample(X: Vector) -> tuple[Sample, Vector, Vector]:
+    """The sample of the finite entries, and the numbers of the rows and columns that have any."""
+    finite = np.isfinite(X)
+    rows, columns = (np.flatnonzero(finite.any(axis=axis)) for axis in (1, 0))
+    kept = finite[np.ix_(rows, columns)]
+    own, other = np.nonzero(kept)
+    entries = Entries(own, other, (len(rows), len(columns)))
+    return Sample.of(entries, X[np.ix_(rows, columns)][kept]), rows, columns
+
+
+def _expanded(part: Any, places: Vector, size: int) -> Vector:
+    """An array of ``size`` rows, those of ``part`` at some places and zero elsewhere."""
+    given = np.asarray(part)
+    whole = np.zeros((size, *given.shape[1:]), given.dtype)
+    whole[places] = given
+    return whole

@@ -35,17 +35,28 @@ _TEXTS = {
     Status.INTERRUPTED: ("the run was interrupted before a matrix was certified.", _AGAIN),
 }
 
+# The same for the zero matrix.
+_ZERO = (
+    "most observed entries are zero, so that the zero matrix (rank 0) fits most of them exactly.",
+    "The entries that are not zero are marked in `outliers`. If zero stands for a missing entry in "
+    "your data, replace it by NaN and run again.",
+)
+
 STATUSES = tuple(_TEXTS)  # those that a completion may have
 
 
-def meaning(status: Status) -> str:
+def meaning(status: Status, rank: int) -> str:
     """What happened, in one sentence."""
-    return _TEXTS[status][0]
+    return _texts(status, rank)[0]
 
 
-def advice(status: Status) -> str:
+def advice(status: Status, rank: int) -> str:
     """What to do next."""
-    return _TEXTS[status][1]
+    return _texts(status, rank)[1]
+
+
+def _texts(status: Status, rank: int) -> tuple[str, str]:
+    return _ZERO if status.certified and rank == 0 else _TEXTS[status]
 
 
 def stopped_early(status: Status) -> bool:

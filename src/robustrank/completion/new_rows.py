@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,51 +31,82 @@ class FittedRows:
         The rejected entries, boolean, of the shape of the new rows.
     undecided
         The numbers of the rows that have too few trusted entries; they are zero.
+    gaps
+        Boolean, of the shape of the new rows: the columns of which nothing is known, and the rows
+        without entries. They are NaN in ``matrix``.
+    as_frame
+        Makes a data frame of ``matrix`` if the new rows are one.
     """
 
     left: Array
     right: Array
     outliers: Array
     undecided: Vector
+    gaps: Vector
+    as_frame: Callable[[Any], Any] | None = None
 
     @property
-    def matrix(self) -> Array:
-        """The completed rows."""
-        return self.left @ namespace(self.right).matrix_transpose(self.right)
+    def matrix(self) -> Any:
+        """The completed rows; a data frame if the new rows are one."""
+        product = self.left @ namespace(self.right).matrix_transpose(self.right)
+        filled = with_gaps(product, self.gaps)
+        return filled if self.as_frame is None else self.as_frame(to_numpy(filled))
 
 
-def fit_new_rows(X: Any, right: Array, cutoff: float, deviation: float) -> FittedRows:
+def with_gaps(values: Array, gaps: Vector) -> Array:
+    """The values, with NaN at the gaps."""
+    if not gaps.any():
+        return values
+    xp, device = namespace(values), like(values)["device"]
+    return xp.where(xp.asarray(gaps, device=device), xp.asarray(np.nan, **like(values)), values)
+
+
+def fit_new_rows(
+    X: Any, right: Array, known: Vector, cutoff: float, deviation: float
+) -> FittedRows:
     """The rows of X as combinations of the columns of ``right``, from the entries that agree.
+
+    Only columns that are ``known``, boolean of shape (n2,), are used.
 
     Weights narrow, from the deviation of a typical entry, until only the entries are left that fit
     up to the cutoff. Rows of which that is no majority are solved from random subsets of their
     entries. The result for a row does not depend on the other rows.
     """
     given = as_floating(X if is_array(X) else np.asarray(X), "X")
-    n2, rank = right.shape
+    n2 = right.shape[0]
     if given.ndim != 2 or given.shape[1] != n2:
         raise ValueError(f"X has shape {tuple(given.shape)}; expected (rows, {n2})")
-    matrix, V = to_numpy(given), to_numpy(right)
-    observed = np.isfinite(matrix)
+    observed = np.isfinite(to_numpy(given)) & known
+    with np.errstate(all="ignore"):  # where an outlier overflows, its weight is zero
+        left, outliers, undecided = _fitted(
+            to_numpy(given), observed, to_numpy(right), cutoff, max(deviation, cutoff)
+        )
+    xp = namespace(right)
+    flags = xp.asarray(outliers | np.isinf(to_numpy(given)), device=like(right)["device"])
+    gaps = ~known | ~observed.any(axis=1)[:, None]
+    return FittedRows(xp.asarray(left, **like(right)), right, flags, undecided, gaps)
+
+
+def _fitted(
+    X: Vector, observed: Vector, V: Vector, cutoff: float, deviation: float
+) -> tuple[Vector, Vector, Vector]:
+    """The left factor of the rows, which entries are rejected, and the rows without a majority."""
     counts = observed.sum(axis=1)
     columns = np.nonzero(observed)[1].astype(np.int32)
     entries = SortedEntries(np.concatenate([[0], np.cumsum(counts)]), columns)
-    values = matrix[observed].astype(V.dtype)
-    left = np.zeros((len(matrix), rank), V.dtype)
+    values = X[observed].astype(V.dtype)
+    left = np.zeros((len(X), V.shape[1]), V.dtype)
     if len(values):
-        left = fit_rows(entries, values, V, cutoff, max(deviation, cutoff))
-    needed = np.maximum(rank + EXTRA, counts // 2 + 1)
+        left = fit_rows(entries, values, V, cutoff, deviation)
+    needed = np.maximum(V.shape[1] + EXTRA, counts // 2 + 1)
     wrong = np.flatnonzero((_fits(entries, values, left, V, cutoff) < needed) & (counts >= needed))
     for row in wrong[:, None]:
         repair_rows(entries, values, left, V, cutoff, row, np.random.default_rng(0))
     undecided = np.flatnonzero(_fits(entries, values, left, V, cutoff) < needed)
     left[undecided] = 0
-    with np.errstate(invalid="ignore"):  # an infinite entry is an outlier
-        outliers = ~(np.abs(matrix - left @ V.T) <= cutoff) & ~np.isnan(matrix)
+    outliers = observed & ~(np.abs(X - left @ V.T) <= cutoff)
     outliers[undecided] = False
-    xp = namespace(right)
-    flags = xp.asarray(outliers, device=like(right)["device"])
-    return FittedRows(xp.asarray(left, **like(right)), right, flags, undecided)
+    return left, outliers, undecided
 
 
 def _fits(entries: SortedEntries, values: Vector, P: Vector, Q: Vector, cutoff: float) -> Vector:

@@ -20,7 +20,7 @@ from robustrank.linalg import point_of, scale_columns
 
 _FEWEST_INLIERS, _MOST_INLIERS = 0.5, 0.999
 _WIDER = 3.0  # outliers have at least this many times the deviation of the noise
-_LEAST_VARIANCE = 1e-12  # relative to the largest
+_LEAST_VARIANCE = 1e-12  # relative to the largest and to the noise
 _ROUNDING = 1e-14  # keeps a matrix invertible, relative to the largest
 _NEGLIGIBLE = 1e-3  # a column whose share of the matrix is smaller is removed
 
@@ -109,8 +109,8 @@ def _swept(sample: Sample, fit: NoisyFit) -> NoisyFit:
     xp = namespace(fit.left)
     fit = _with_weights(fit, sample.residual(*fit.factors))
     weights, column_weights = sample.in_both_orders(fit.weights)
-    left_variances = _variances(fit.left, fit.left_covariances)
-    right_variances = _variances(fit.right, fit.right_covariances)
+    left_variances = _variances(fit.left, fit.left_covariances, fit.noise)
+    right_variances = _variances(fit.right, fit.right_covariances, fit.noise)
     P, left_covariances, _ = _posterior(
         sample, weights, fit.right, fit.right_covariances, fit.noise, left_variances
     )
@@ -151,13 +151,13 @@ def _with_weights(fit: NoisyFit, residual: Array) -> NoisyFit:
     return replace(fit, weights=1 / (1 + xp.exp(xp.clip(odds, max=500.0))))
 
 
-def _variances(factor: Array, covariances: Array) -> Array:
-    """The variance of each column of a factor."""
+def _variances(factor: Array, covariances: Array, noise: float) -> Array:
+    """The variance of each column of a factor, positive also if the data supports none of them."""
     xp = namespace(factor)
     r = factor.shape[1]
     uncertain = xp.sum(xp.sum(covariances, axis=0) * xp.eye(r, **like(factor)), axis=1)
     variances = (xp.sum(factor**2, axis=0) + uncertain) / factor.shape[0]
-    return xp.maximum(variances, _LEAST_VARIANCE * xp.max(variances))
+    return xp.maximum(variances, _LEAST_VARIANCE * (xp.max(variances) + noise))
 
 
 def _posterior(

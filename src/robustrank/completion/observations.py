@@ -22,6 +22,9 @@ class Observations(Protocol):
     def chosen(self, flags: Array) -> Residuals:
         """Some entries, NumPy; ``flags`` are boolean, in the form of the data."""
 
+    def occupied(self, shape: tuple[int, int]) -> tuple[Vector, Vector]:
+        """Which rows and which columns have entries that are finite; boolean."""
+
 
 @dataclass(frozen=True, eq=False)
 class SampledObservations:
@@ -39,6 +42,14 @@ class SampledObservations:
         which = to_numpy(flags)
         which = which if which.ndim == 1 else which[rows, columns]
         return rows[which], columns[which], residuals[which]
+
+    def occupied(self, shape: tuple[int, int]) -> tuple[Vector, Vector]:
+        rows, columns, residuals = (to_numpy(part) for part in self.all())
+        finite = np.isfinite(residuals)
+        flags = np.zeros(shape[0], bool), np.zeros(shape[1], bool)
+        for which, places in zip(flags, (rows, columns), strict=True):
+            which[places[finite]] = True
+        return flags
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,3 +72,7 @@ class MatrixObservations:
         for left, right in zip(self.left.T, self.right.T, strict=True):
             residuals -= left[rows] * right[columns]
         return rows, columns, residuals
+
+    def occupied(self, shape: tuple[int, int]) -> tuple[Vector, Vector]:
+        finite: Vector = np.isfinite(self.values)
+        return np.any(finite, axis=1), np.any(finite, axis=0)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 
-from robustrank.backend import Array, namespace, to_numpy
+from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.completion.evidence import CompletionCertificate
 from robustrank.completion.explanation import (
     advice,
@@ -19,9 +20,17 @@ from robustrank.completion.explanation import (
     meaning,
     stopped_early,
 )
-from robustrank.completion.new_rows import FittedRows, fit_new_rows
+from robustrank.completion.frames import (
+    frame_like,
+    frame_values,
+    is_frame,
+    matched_columns,
+    positions_of,
+)
+from robustrank.completion.new_rows import FittedRows, fit_new_rows, with_gaps
 from robustrank.completion.observations import Observations
 from robustrank.completion.refinement import CUTOFF
+from robustrank.files import PathLike
 from robustrank.result import (
     Accuracy,
     RankTable,
@@ -48,10 +57,12 @@ class Completion(WithErrorBars):
     Attributes
     ----------
     left, right
-        The factors P, of shape (n1, r), and Q, of shape (n2, r); the matrix is P Qᵀ.
+        The factors P, of shape (n1, r), and Q, of shape (n2, r); the matrix is P Qᵀ. They are zero
+        for rows and columns without any finite entry, of which nothing is known: these are NaN in
+        ``matrix`` and ``predict``.
     outliers
         The rejected entries, boolean: of the shape of the data if that is a matrix, or one for each
-        entry in the order given.
+        entry in the order given. Infinite entries are among them.
     undecided_rows, undecided_columns
         The rows and columns that too few trusted entries determine: their numbers, or their labels
         if the data has labels. The factors have values there too; do not use them.
@@ -68,7 +79,8 @@ class Completion(WithErrorBars):
     row_labels, column_labels
         The labels of a data frame, or None.
     error_bars
-        What ``standard_error`` and ``interval`` need; it is not saved and not pickled.
+        What ``standard_error`` and ``interval`` need, computed from ``observations`` when it is
+        first used; None for a matrix with more than 30 million entries.
     observations, as_frame
         What ``entries``, ``sparse`` and ``matrix`` are computed from.
 
@@ -106,6 +118,11 @@ class Completion(WithErrorBars):
     as_frame: Callable[[Any], Any] | None = field(default=None, repr=False)
     error_bars: Accuracy | None = field(default=None, repr=False)
 
+    _without_error_bars: ClassVar[str] = (
+        "error bars are not computed for matrices with more than 30 million entries; use a part of "
+        "the matrix"
+    )
+
     @property
     def rank(self) -> int:
         """The number of columns of the factors."""
@@ -125,6 +142,8 @@ class Completion(WithErrorBars):
     def matrix(self) -> Any:
         """The completed n1 × n2 matrix, P Qᵀ; a data frame if the data was one.
 
+        Rows and columns without any finite entry are NaN.
+
         Raises MemoryError if it would take more than half of the memory of the machine; ``predict``
         gives single entries.
         """
@@ -136,7 +155,7 @@ class Completion(WithErrorBars):
                 "predict(rows, columns) for the entries that you need, or the factors left and "
                 "right"
             )
-        product = self.left @ namespace(self.right).matrix_transpose(self.right)
+        product = self._plain_matrix()
         return product if self.as_frame is None else self.as_frame(to_numpy(product))
 
     @property
@@ -164,7 +183,8 @@ class Completion(WithErrorBars):
         Returns
         -------
         array
-            The entries, of the broadcast shape of ``rows`` and ``columns``.
+            The entries, of the broadcast shape of ``rows`` and ``columns``; NaN in rows and columns
+            without any finite entry.
 
         Raises
         ------
@@ -181,7 +201,10 @@ class Completion(WithErrorBars):
         >>> bool(abs(result.predict([0, 1], [5, 7]) - planted.matrix[[0, 1], [5, 7]]).max() < 1e-9)
         True
         """
-        return entries_at(self.left, self.right, self._positions(rows, columns))
+        own, other, shape = self._positions(rows, columns)
+        values = entries_at(self.left, self.right, (own, other, shape))
+        empty_rows, empty_columns = self._empty
+        return with_gaps(values, (empty_rows[own] | empty_columns[other]).reshape(shape))
 
     def standard_error(self, rows: Any, columns: Any) -> Vector:
         """The standard errors of the entries that ``predict`` gives; zero if the fit is exact.
@@ -204,8 +227,7 @@ class Completion(WithErrorBars):
         NotCertifiedWarning
             If the result is not certified.
         """
-        own, other, shape = self._positions(rows, columns)
-        return self._accuracy().of_entries(own, other).reshape(shape)
+        return self._error(self._accuracy(), rows, columns)
 
     def interval(
         self, rows: Any, columns: Any, *, level: float = 0.95, noise: bool = False
@@ -240,9 +262,13 @@ class Completion(WithErrorBars):
         >>> bool((low < high).all())
         True
         """
-        error = self.standard_error(rows, columns)
-        center = self.predict(rows, columns)
-        return interval_around(center, error, level, self._accuracy(), noise=noise)
+        accuracy = self._accuracy()
+        error, center = self._error(accuracy, rows, columns), self.predict(rows, columns)
+        return interval_around(center, error, level, accuracy, noise=noise)
+
+    def _error(self, accuracy: Accuracy, rows: Any, columns: Any) -> Vector:
+        own, other, shape = self._positions(rows, columns)
+        return accuracy.of_entries(own, other).reshape(shape)
 
     def _positions(self, rows: Any, columns: Any) -> tuple[Vector, Vector, tuple[int, ...]]:
         """Row and column numbers as vectors, and the shape of both."""
@@ -253,10 +279,15 @@ class Completion(WithErrorBars):
         )
 
     def _plain_matrix(self) -> Array:
-        return self.left @ namespace(self.right).matrix_transpose(self.right)
+        product = self.left @ namespace(self.right).matrix_transpose(self.right)
+        empty_rows, empty_columns = self._empty
+        return with_gaps(product, empty_rows[:, None] | empty_columns)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"error_bars": None}
+    @cached_property
+    def _empty(self) -> tuple[Vector, Vector]:
+        """Which rows and columns have no finite entry, so that nothing is known about them."""
+        rows, columns = self.observations.occupied(self.shape)
+        return ~rows, ~columns
 
     def fit_rows(self, X: Any) -> FittedRows:
         """Fit new rows, robustly, to the row space of this matrix.
@@ -264,14 +295,21 @@ class Completion(WithErrorBars):
         Parameters
         ----------
         X
-            The new rows, of shape (k, n2); NaN marks missing entries. Infinite values are outliers.
+            The new rows, of shape (k, n2); NaN marks missing entries. Infinite values are missing,
+            and marked as outliers. The columns of a data frame may be in any order: they are
+            matched by their labels if the completed data was a data frame too.
 
         Returns
         -------
         FittedRows
-            The completed rows are its ``matrix``, of shape (k, n2). ``outliers`` marks the rejected
-            entries, and ``undecided`` has the numbers of the rows with too few trusted entries,
-            which are set to zero.
+            The completed rows are its ``matrix``, of shape (k, n2), or a data frame if X is one.
+            ``outliers`` marks the rejected entries, and ``undecided`` has the numbers of the rows
+            with too few trusted entries; they are zero, or NaN if they have no entries at all.
+
+        Raises
+        ------
+        ValueError
+            If X does not have the columns of the completed data.
 
         Examples
         --------
@@ -286,7 +324,36 @@ class Completion(WithErrorBars):
         """
         tolerance = self.certificate.tolerance * self.typical_size
         cutoff = max(CUTOFF * self.noise, tolerance)
-        return fit_new_rows(X, self.right, cutoff, self.typical_size)
+        right, known = self.right, ~self._empty[1]
+        if not is_frame(X):
+            return fit_new_rows(X, right, known, cutoff, self.typical_size)
+        if self.column_labels is not None:
+            order = matched_columns(X.columns, self.column_labels)
+            xp = namespace(right)
+            right = xp.take(right, xp.asarray(order, device=like(right)["device"]), axis=0)
+            known = known[order]
+        fitted = fit_new_rows(frame_values(X), right, known, cutoff, self.typical_size)
+        return replace(fitted, as_frame=frame_like(X))
+
+    def save(self, path: PathLike) -> None:
+        """Write the result to an ``.npz`` file; ``robustrank.load`` reads it back.
+
+        An existing file is replaced. The file has the factors, the observed entries with their
+        residuals, and the labels, as plain arrays that ``numpy.load`` also reads.
+
+        Parameters
+        ----------
+        path
+            The name of the file. It is used as given: no extension is added.
+
+        Raises
+        ------
+        ValueError
+            If the labels are neither text nor numbers nor dates.
+        """
+        from robustrank.completion.archive import save
+
+        save(self, path)
 
     def singular_values(self) -> Vector:
         """The singular values of the matrix, largest first, computed from the factors.
@@ -301,12 +368,12 @@ class Completion(WithErrorBars):
     def summary(self) -> list[tuple[str, str]]:
         """The result in words, as (name, text) rows."""
         certificate, status = self.certificate, self.status
-        rows = [("status", f"{status.value}: {meaning(status)}")]
+        rows = [("status", f"{status.value}: {meaning(status, self.rank)}")]
         if not stopped_early(status):
             rows += self._findings()
         if certificate.objections and not stopped_early(status):
             rows.append(("objections", "; ".join(certificate.objections)))
-        return [*rows, ("time", f"{self.seconds:.2f} s"), ("next", advice(status))]
+        return [*rows, ("time", f"{self.seconds:.2f} s"), ("next", advice(status, self.rank))]
 
     def _findings(self) -> list[tuple[str, str]]:
         rejected = int(np.count_nonzero(to_numpy(self.outliers)))
@@ -320,7 +387,7 @@ class Completion(WithErrorBars):
             ("outliers", f"{rejected:,} of the entries are rejected ({share:.1%})"),
             ("undecided", f"too few trusted entries in {undecided}" if undecided else "none"),
             ("noise", f"{self.noise:.3g}" if self.noise else "none: the fit is exact"),
-            ("singular values", shown + (", …" if self.rank > 6 else "")),
+            *([("singular values", shown + (", …" if self.rank > 6 else ""))] if self.rank else []),
         ]
 
     def _title(self) -> str:
@@ -344,11 +411,7 @@ class Completion(WithErrorBars):
 def _numbers(given: Any, labels: Any, size: int, name: str) -> Vector:
     """Row or column numbers."""
     if labels is not None:
-        found = labels.get_indexer(np.atleast_1d(np.asarray(given)).reshape(-1))
-        if (found < 0).any():
-            unknown = np.atleast_1d(np.asarray(given)).reshape(-1)[found < 0][0]
-            raise KeyError(f"{name}: {str(unknown)!r} is not a label of the data")
-        return np.asarray(found).reshape(np.shape(given))
+        return positions_of(given, labels, name)
     return checked_positions(given, size, name)
 
 

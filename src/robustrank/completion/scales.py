@@ -15,6 +15,9 @@ _LEVEL = 0.3
 _ITERATIONS = 6
 # More entries of a row would hardly change its size.
 _MOST = 64
+# Smaller values, relative to a typical one, count as zero: other values of a row with their size
+# would overflow.
+_LEAST = 1e-100
 
 
 def row_and_column_scales(sample: Sample) -> tuple[Array, Array]:
@@ -24,8 +27,8 @@ def row_and_column_scales(sample: Sample) -> tuple[Array, Array]:
     the quantile of what the other leaves. Rows without a value other than zero have the scale one.
     """
     sides = [
-        _Side(sample.by_rows, sample.row_values),
-        _Side(sample.by_columns, sample.column_values),
+        _Side(sample.by_rows, sample.row_values, _LEAST * sample.deviation),
+        _Side(sample.by_columns, sample.column_values, _LEAST * sample.deviation),
     ]
     xp = namespace(sample.row_values)
     a, b = (xp.zeros(n, **like(sample.row_values)) for n in sample.shape)
@@ -39,7 +42,7 @@ def row_and_column_scales(sample: Sample) -> tuple[Array, Array]:
 class _Side:
     """The logarithms of some nonzero values of each row, in a table with a row for each."""
 
-    def __init__(self, entries: SortedEntries, values: Array) -> None:
+    def __init__(self, entries: SortedEntries, values: Array, least: float) -> None:
         xp = namespace(values)
         step = -(-entries.counts // _MOST)  # every step-th entry of a row
         columns = xp.arange(_MOST, **like(entries.starts))
@@ -49,7 +52,7 @@ class _Side:
         flat = xp.reshape(place, (-1,))
         self._others = xp.take(entries.others, flat)
         chosen = xp.reshape(xp.take(values, flat), place.shape)
-        used = exists & (chosen != 0) & xp.isfinite(chosen)
+        used = exists & (xp.abs(chosen) > least) & xp.isfinite(chosen)
         magnitudes = xp.where(used, xp.abs(chosen), xp.full_like(chosen, math.inf))
         self._logarithms = xp.log(magnitudes)  # what is not used comes last
         self._counts = xp.sum(xp.astype(used, entries.starts.dtype), axis=1)

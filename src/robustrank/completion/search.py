@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, namespace, to_numpy
+from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.certificate import NoiseStatistics, noise_statistics
 from robustrank.completion.agreement import agreeing_share
 from robustrank.completion.contested import contested
@@ -110,12 +110,20 @@ class Search:
         self._units = row_and_column_scales(sample)
         self._scaled = sample.divided_by(*self._units)
         self._path = RidgePath()
+        self._zero = _zero_solution(sample, rng)
         self._by_structure = False
         self._noise_structure = largest_structure_of_noise(sample.shape)
         self._compared: dict[int, RankRow] = {}
 
     def run(self, bound: int | None) -> Solution:
-        """The best solution of at most this rank; None: of any rank."""
+        """The best solution of at most this rank; None: of any rank.
+
+        If most entries are zero, it is the zero matrix, unless another one fits more entries than
+        chance explains.
+        """
+        zero = self._zero
+        if zero is not None and _is_by_chance(np.sum(~zero.inliers), self._sample.shape, 0, 1):
+            return zero
         self._by_structure = bound is None
         *lower, last = self._limits(bound)
         for limit in lower:
@@ -125,13 +133,16 @@ class Search:
                 return solution
         return self._solution(last)
 
-    def rank_table(self, solution: Solution) -> RankTable:
+    def rank_table(self, solution: Solution) -> RankTable | None:
         """The ranks that were compared, and all lower ones than the rank of the solution.
 
         The errors of ranks that were not fitted are those of the solution with fewer components.
+        There is no table for the zero matrix.
         """
-        point, rows = point_of(solution.left, solution.right), dict(self._compared)
         rank = int(solution.left.shape[1])
+        if rank == 0:
+            return None
+        point, rows = point_of(solution.left, solution.right), dict(self._compared)
         for k in range(1, rank + 1):
             if k not in rows:
                 factors = point.scaled_left[:, :k], point.right[:, :k]
@@ -162,8 +173,11 @@ class Search:
         """The best solution, looked for with a part of the entries; None: with all of them."""
         level = Level(None, part.deviation)
         attempt = self._attempt(part, kept, limit, level, _LEVELS) or Attempt(level)
-        if attempt.exact is not None:
-            return attempt.exact
+        exact, zero = attempt.exact, self._zero
+        if zero is not None:
+            return exact if exact is not None and _fits_more(exact, zero) else zero
+        if exact is not None:
+            return exact
         return self._noisy_solution(part, limit, attempt.level.explained, attempt.enough)
 
     def _limits(self, bound: int | None) -> Iterator[int]:
@@ -415,8 +429,21 @@ def _is_gained_by_chance(
         for factors in (lower, higher)
     )
     rank = int(higher[0].shape[1])
-    fewer, free = (degrees_of_freedom(*sample.shape, r) for r in (rank - 1, rank))
-    return fitted - without < free - fewer + _MARGIN
+    return _is_by_chance(fitted - without, sample.shape, rank - 1, rank)
+
+
+def _fits_more(solution: Solution, lower: Solution) -> bool:
+    """Whether a solution fits more entries than one of a lower rank, by more than chance."""
+    ranks = (int(one.left.shape[1]) for one in (lower, solution))
+    gained = int(np.sum(solution.inliers)) - int(np.sum(lower.inliers))
+    shape = solution.left.shape[0], solution.right.shape[0]
+    return not _is_by_chance(gained, shape, *ranks)
+
+
+def _is_by_chance(gained: int, shape: tuple[int, int], lower: int, higher: int) -> bool:
+    """Whether a higher rank fits hardly more entries than it has more degrees of freedom."""
+    fewer, free = (degrees_of_freedom(*shape, rank) for rank in (lower, higher))
+    return gained < free - fewer + _MARGIN
 
 
 def _statistics(
@@ -430,6 +457,18 @@ def _statistics(
         for values in (sample.residual(*factors), at.dot(*factors))
     )
     return noise_statistics(residual, predicted, inliers[decided])
+
+
+def _zero_solution(sample: Sample, rng: np.random.Generator) -> Solution | None:
+    """The zero matrix if most entries support it."""
+    xp, values = namespace(sample.row_values), sample.row_values
+    tolerance = exact_tolerance(sample)
+    inliers = to_numpy(xp.abs(values) <= tolerance)
+    left, right = (xp.zeros((n, 0), **like(values)) for n in sample.shape)
+    point = Point(left, values[:0], right)
+    support = supported_part(sample, point, inliers, rng)
+    solution = Solution(left, right, inliers, support, 0.0, tolerance / sample.deviation)
+    return solution if concluded_support(solution, sample.size) else None
 
 
 def unsupported(sample: Sample, factors: tuple[Array, Array]) -> Solution:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from scipy.special import betainc
 
 from robustrank.backend import Array, like, namespace, to_numpy
@@ -128,6 +127,8 @@ def _determined_part(
     """The part in which the inliers check each other and leave no freedom."""
     for _ in range(_ROUNDS):
         part = _pruned(part, sample, rule)
+        if rule.rank == 0:  # nothing is free
+            return part
         if part.is_empty:
             break
         linearized = _linearized(sample, point, part)
@@ -229,12 +230,20 @@ def _distances_from_common_change(
     errors = [np.zeros(len(change)) for change in changes]
     for _ in range(_REWEIGHTINGS):
         a, b = (weight[:, None] for weight in weights)
-        K = scipy.linalg.solve_sylvester(
-            U.T @ (a * U), V.T @ (b * V), U.T @ (a * dU) - dV.T @ (b * V)
-        )
+        K = _solve_sylvester(U.T @ (a * U), V.T @ (b * V), U.T @ (a * dU) - dV.T @ (b * V))
         errors = [np.linalg.norm(dU - U @ K, axis=1), np.linalg.norm(dV + V @ K.T, axis=1)]
         weights = [
             used / (size**2 * np.maximum(error / size, _SMALLEST_DISTANCE))
             for used, size, error in zip(kept, sizes, errors, strict=True)
         ]
     return errors[0], errors[1]
+
+
+def _solve_sylvester(A: Vector, B: Vector, C: Vector) -> Vector:
+    """The smallest K with A K + K B = C for positive semidefinite A and B, singular ones too."""
+    (a, E), (b, F) = np.linalg.eigh(A), np.linalg.eigh(B)
+    sums = a[:, None] + b
+    solvable = sums > np.finfo(float).eps * len(sums) * np.max(sums, initial=0.0)
+    inside = np.divide(E.T @ C @ F, sums, out=np.zeros_like(sums), where=solvable)
+    K: Vector = E @ inside @ F.T
+    return K

@@ -27,8 +27,6 @@ def complete_about_mean(
     ends = None if time_limit is None else time.perf_counter() + time_limit
     xp = namespace(X)
     center = xp.asarray(column_medians(to_numpy(X)), **like(X))
-    if not bool(xp.any(xp.where(xp.isnan(X), center, X) != center)):
-        raise ValueError("every feature of X is constant; expected features that vary")
     one_more = None if rank is None else min(rank + 1, *X.shape)
     first = solve(X - center, one_more, time_limit=time_limit)
     center = center + _column_means(X - center, first)
@@ -37,8 +35,8 @@ def complete_about_mean(
 
 
 def column_medians(X: Vector) -> Vector:
-    """The median of the observed entries of each column; zero for a column without any."""
-    medians = np.zeros(X.shape[1])
+    """The median of the observed entries of each column; NaN for a column without any."""
+    medians = np.full(X.shape[1], np.nan)
     observed = ~np.isnan(X).all(axis=0)
     medians[observed] = np.nanmedian(X[:, observed], axis=0)
     return medians

@@ -19,6 +19,9 @@ from robustrank.estimators.validation import fitting_data, new_data, seed_of
 class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Fills in missing entries (NaN) from a low-rank matrix, although some entries are wrong.
 
+    Infinite entries are treated as missing ones. A feature without any entry in the training data
+    stays in the output, and its missing entries stay NaN.
+
     ``fit`` completes the matrix of the training data. ``transform`` fits each row, of the training
     data or a new one, to the row space that was found: from the entries that agree with each other.
 
@@ -48,12 +51,14 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     components_ : array of shape (rank, n_features)
         A basis of the space of the rows about their mean, orthonormal.
     mean_ : array of shape (n_features,)
-        The means of the features about which the matrix has a low rank.
+        The means of the features about which the matrix has a low rank; NaN if a feature has no
+        values.
     statistics_ : array of shape (n_features,)
-        The median of each feature; zero if it has no values. It is what is filled in where too few
+        The median of each feature; NaN if it has no values. It is what is filled in where too few
         trusted entries determine the feature.
     inlier_mask_ : array of shape (n_samples, n_features)
-        False for the entries of the training data that are missing or were rejected as outliers.
+        False for the entries of the training data that are missing, infinite, or were rejected as
+        outliers.
     scale_ : float
         The standard deviation of the noise; zero if the data is exact.
     rank_ : int
@@ -115,7 +120,9 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         RobustImputer
             The estimator.
         """
-        data = fitting_data(self, X, ensure_all_finite="allow-nan", ensure_min_samples=2)
+        data = _without_infinite(
+            fitting_data(self, X, ensure_all_finite=False, ensure_min_samples=2)
+        )
         xp, solve = namespace(data), partial(complete, rng=seed_of(self.random_state))
         result, self.mean_ = complete_about_mean(solve, data, self.rank, self.time_limit)
         self.components_ = xp.matrix_transpose(xp.linalg.qr(result.right)[0])
@@ -138,9 +145,11 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         array of shape (n_samples, n_features)
-            A copy of X without NaN.
+            A copy of X without NaN, except in features of which nothing is known.
         """
-        data = new_data(self, X, "components_", "transform", ensure_all_finite="allow-nan")
+        data = _without_infinite(
+            new_data(self, X, "components_", "transform", ensure_all_finite=False)
+        )
         values = to_numpy(data)
         rows = self._rows.fit(to_numpy(data - self.mean_))
         if rows.undecided.any():
@@ -163,3 +172,9 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.array_api_support = True
         return tags
+
+
+def _without_infinite(X: Array) -> Array:
+    """The data, with NaN for infinite entries."""
+    xp = namespace(X)
+    return xp.where(xp.isinf(X), xp.asarray(xp.nan, **like(X)), X)

@@ -80,13 +80,21 @@ class RowModel:
         """The mean of the rows of the left factor, given the used entries of X."""
         rank, typical = self.right.shape[1], self.completion.typical_size
         least = np.where(undecided, _LEAST_NOISE_UNDECIDED, _LEAST_NOISE) * typical
-        noise = np.maximum(self.completion.noise, least)[:, None]
-        precision = np.linalg.pinv(self.covariance, hermitian=True)
-        squares = (self.right[:, :, None] * self.right[:, None, :]).reshape(-1, rank**2)
-        normal = (used @ squares).reshape(-1, rank, rank) + noise[..., None] ** 2 * precision
-        values = np.where(used, X - self.right @ self.mean, 0.0) @ self.right
-        # Scaled, so that factors of different sizes do no harm.
-        size = np.sqrt(np.maximum(np.diagonal(normal, axis1=1, axis2=2), np.finfo(float).tiny))
-        scaled = normal / (size[:, :, None] * size[:, None, :])
-        solution = np.linalg.solve(scaled, (values / size)[..., None])[..., 0] / size
-        return np.asarray(self.mean + solution)
+        noise = np.maximum(self.completion.noise, least)
+        # In coordinates in which the prior is standard normal, no matrix is singular.
+        root = _square_root(self.covariance)
+        right = self.right @ root
+        squares = (right[:, :, None] * right[:, None, :]).reshape(len(right), rank**2)
+        normal = (used @ squares).reshape(len(X), rank, rank)
+        rounding = 4 * np.finfo(float).eps * np.trace(normal, axis1=1, axis2=2)
+        normal += np.maximum(noise**2, rounding)[:, None, None] * np.eye(rank)
+        values = np.where(used, X - self.right @ self.mean, 0.0) @ right
+        return np.asarray(self.mean + np.linalg.solve(normal, values[..., None])[..., 0] @ root.T)
+
+
+def _square_root(covariance: Vector) -> Vector:
+    """A matrix whose product with its transpose is the covariance."""
+    # Scaled, so that factors of different sizes do no harm.
+    size = np.sqrt(np.maximum(np.diagonal(covariance), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(covariance / np.outer(size, size))
+    return np.asarray(size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))

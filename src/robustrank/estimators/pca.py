@@ -166,7 +166,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             The rows of a matrix like L.
         """
         check_is_fitted(self)
-        coordinates = as_floating(check_array(X), "X")
+        coordinates = as_floating(check_array(X, ensure_min_features=0), "X")
         return coordinates @ self.components_ + self.mean_
 
     @property

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 from sklearn.exceptions import ConvergenceWarning
 
+from robustrank.backend import warn_user
 from robustrank.completion import Completion
 from robustrank.result import NotCertifiedWarning, Recovery
 
@@ -34,10 +33,13 @@ def warn_unless_certified(estimator: object, result: Recovery | Completion) -> N
     text = dict(result.summary())
     objections = f" Objections: {text['objections']}." if "objections" in text else ""
     message = f"the result is not certified. {text['status']}{objections} {text['next']}"
-    warn(estimator, message, stacklevel=4)
+    warn(estimator, message)
 
 
-def warn(estimator: object, message: str, stacklevel: int = 3) -> None:
-    """A ``UncertifiedFitWarning`` that names the estimator, for the caller of ``fit`` or so."""
+def warn(estimator: object, message: str) -> None:
+    """A ``UncertifiedFitWarning`` that names the estimator, for the line that called it.
+
+    scikit-learn wraps ``transform``, and calls ``fit`` in a pipeline.
+    """
     text = f"{type(estimator).__name__}: {message}"
-    warnings.warn(text, UncertifiedFitWarning, stacklevel=stacklevel)
+    warn_user(text, UncertifiedFitWarning, through=["sklearn"])

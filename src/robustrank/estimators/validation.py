@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robustrank.backend import Array, as_floating, library
+from robustrank.completion import check_numeric, is_frame
 
 
 def fitting_data(estimator: Any, X: Any, **options: Any) -> Any:
@@ -16,6 +17,7 @@ def fitting_data(estimator: Any, X: Any, **options: Any) -> Any:
 
     Floating-point numbers keep their precision; others become float64.
     """
+    _check_frame(X)
     checked = validate_data(estimator, X, **options)
     if isinstance(checked, tuple):
         return as_floating(checked[0], "X"), checked[1]
@@ -28,6 +30,7 @@ def new_data(estimator: Any, X: Any, fitted: str, method: str, **options: Any) -
     With array API dispatch, X must belong to the library of the attribute that is named.
     """
     check_is_fitted(estimator)
+    _check_frame(X)
     checked = as_floating(validate_data(estimator, X, reset=False, **options), "X")
     used, expected = library(checked), library(getattr(estimator, fitted))
     if used != expected:
@@ -36,6 +39,12 @@ def new_data(estimator: Any, X: Any, fitted: str, method: str, **options: Any) -
             f"{type(estimator).__name__}.{method}() must use the same namespace as those of fit()"
         )
     return checked
+
+
+def _check_frame(X: Any) -> None:
+    """Raise for a data frame with text or dates, which scikit-learn converts if it can."""
+    if is_frame(X):
+        check_numeric(X)
 
 
 def seed_of(random_state: Any) -> int:

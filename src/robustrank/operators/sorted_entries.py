@@ -94,8 +94,8 @@ class SortedEntries:
         if self._is_compiled:
             return self._filled(entry_loops.normal_matrices, [w], [], [Q], (r, r))
         xp = namespace(Q)
-        products = xp.reshape(Q[:, :, None] * Q[:, None, :], (-1, r * r))
-        return xp.reshape(self.sums(w, products), (-1, r, r))
+        products = xp.reshape(Q[:, :, None] * Q[:, None, :], (Q.shape[0], r * r))
+        return xp.reshape(self.sums(w, products), (self.rows, r, r))
 
     def fit(self, values: Array, P: Array, Q: Array, width: float, ridge: float) -> Array:
         """P fitted again to the values, given Q: weighted least squares with a ridge.

@@ -9,7 +9,7 @@ from robustrank.result.accuracy import (
     entries_at,
     interval_around,
 )
-from robustrank.result.archive import load, save
+from robustrank.result.archive import RECOVERY, read_archive
 from robustrank.result.certificate import Certificate
 from robustrank.result.explanation import (
     counted,
@@ -25,6 +25,7 @@ from robustrank.result.recovery import Alternative, Attempt, Recovery, singular_
 from robustrank.result.status import Status, StopReason
 
 __all__ = [
+    "RECOVERY",
     "Accuracy",
     "Alternative",
     "Attempt",
@@ -47,8 +48,7 @@ __all__ = [
     "explain",
     "fits_up_to_noise",
     "interval_around",
-    "load",
     "noise_sentence",
-    "save",
+    "read_archive",
     "singular_values",
 ]

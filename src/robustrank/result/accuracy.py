@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.special import stdtrit  # the quantiles of Student's t
 
-from robustrank.backend import Array, is_array, like, namespace, to_numpy
+from robustrank.backend import Array, is_array, like, namespace, to_numpy, warn_user
 from robustrank.result.status import Status
 
 Values = np.ndarray[Any, Any]
@@ -55,8 +54,7 @@ class NotCertifiedWarning(UserWarning):
     --------
     To raise an error instead:
 
-    >>> import warnings
-    >>> import robustrank as rr
+    >>>     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(16, 12, rank=1, measurements=37, outliers=0.1, rng=2)
     >>> result = rr.recover(planted.A, planted.y, rank=1)
     >>> with warnings.catch_warnings():
@@ -74,6 +72,10 @@ class WithErrorBars:
 
     error_bars: Accuracy | None
     status: Status
+    _without_error_bars: ClassVar[str] = (
+        "this result does not have its measurements, for example because it was loaded from a "
+        "file; use robustrank.with_data(result, A, y)"
+    )
 
     def standard_error_of(self, function: Callable[[Values], Any]) -> Values:
         """The standard errors of a differentiable function of the matrix, by the delta method.
@@ -114,16 +116,12 @@ class WithErrorBars:
 
     def _accuracy(self) -> Accuracy:
         if self.error_bars is None:
-            raise ValueError(
-                "this result does not have its measurements, for example because it was loaded "
-                "from a file; use robustrank.with_data(result, A, y)"
-            )
+            raise ValueError(self._without_error_bars)
         if not self.status.certified:
-            warnings.warn(
+            warn_user(
                 f"the result is not certified ({self.status.value}): error bars assume that the "
                 "right measurements were rejected",
                 NotCertifiedWarning,
-                stacklevel=3,
             )
         return self.error_bars
 

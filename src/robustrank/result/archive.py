@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,22 @@ from robustrank.result.status import Status
 
 Matrix = np.ndarray[Any, Any]
 
-FORMAT = "robustrank-recovery"
-VERSION = 3
 _ARRAYS = ("left", "right", "outliers", "residual")
 _REAL = (np.float32, np.float64)
 _NUMBERS = ("cutoff", "solver", "iterations", "passes", "seconds")
 _ALTERNATIVE = "alternative_left", "alternative_right"
 # Tuples of a certificate, which are lists in JSON.
 _TUPLES = ("noise_statistics", "contested", "objections")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of result in an archive, which its header names."""
+
+    format: str
+    version: int
+    arrays: tuple[str, ...]  # the names of those that are read
+    assemble: Callable[[dict[str, Matrix], dict[str, Any]], Any]  # from the arrays and the header
 
 
 def save(recovery: Recovery, path: PathLike) -> None:
@@ -39,16 +48,21 @@ def save(recovery: Recovery, path: PathLike) -> None:
         factors = recovery.alternative.left, recovery.alternative.right
         arrays |= {name: to_numpy(part) for name, part in zip(_ALTERNATIVE, factors, strict=True)}
     arrays["history"] = np.asarray(recovery.history.checks, float).reshape(-1, len(Check._fields))
-    arrays["header"] = np.asarray(json.dumps(_header(recovery)))
+    write_archive(path, RECOVERY, arrays, _header(recovery))
+
+
+def write_archive(
+    path: PathLike, kind: Kind, arrays: dict[str, Matrix], header: dict[str, Any]
+) -> None:
+    """Write arrays and a header, replacing an existing file atomically."""
+    text = json.dumps({"format": kind.format, "version": kind.version} | header)
     with atomic_writer(path) as stream:
-        np.savez(stream, **arrays)  # type: ignore[arg-type]  # the stub takes ** for its own options
+        np.savez(stream, header=np.asarray(text), **arrays)  # type: ignore[arg-type]  # its options
 
 
 def _header(recovery: Recovery) -> dict[str, Any]:
     other = recovery.alternative
     return {
-        "format": FORMAT,
-        "version": VERSION,
         "status": recovery.status.name,
         "advice": recovery.status.advice,
         "certificate": asdict(recovery.certificate),
@@ -56,71 +70,40 @@ def _header(recovery: Recovery) -> dict[str, Any]:
         "history_columns": list(Check._fields),
         "attempts": [asdict(a) | {"status": a.status.name} for a in recovery.attempts],
         "data": recovery.data,
+        "symmetric": recovery.symmetric,
         "remedy": recovery.remedy,
         "rank_table": recovery.rank_table and asdict(recovery.rank_table),
         "alternative": other and {"supporting": other.supporting, "where": other.where},
     }
 
 
-def load(path: PathLike) -> Recovery:
-    """Read a result that ``Recovery.save`` wrote.
-
-    The arrays are NumPy arrays, whatever they were before. The result has no error bars until
-    ``with_data`` adds the measurements.
-
-    Parameters
-    ----------
-    path
-        The name of the file.
-
-    Returns
-    -------
-    Recovery
-        The result.
-
-    Raises
-    ------
-    ValueError
-        For any other file, also for a damaged or malicious one, or one of another version of the
-        format; nothing in the file is executed.
-    OSError
-        If the file cannot be read.
-
-    See Also
-    --------
-    robustrank.with_data : Add the measurements, for error bars.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import robustrank as rr
-    >>> planted = rr.simulate.plant(12, 10, rank=1, measurements=200, rng=1)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     rr.recover(planted.A, planted.y, rank=1).save(f"{folder}/result.npz")
-    ...     result = rr.load(f"{folder}/result.npz")
-    >>> result.status.name
-    'RECOVERED'
-    """
-    arrays = read_npz(path, (*_ARRAYS, *_ALTERNATIVE, "history", "header"))
+def read_archive(path: PathLike, kinds: Sequence[Kind]) -> Any:
+    """The result in a file, which may be malicious: everything is checked."""
+    names = {"header"}.union(*(kind.arrays for kind in kinds))
+    arrays = read_npz(path, names)
     try:
         header = _read_header(arrays)
+        kind = {kind.format: kind for kind in kinds}.get(header["format"])
+        if kind is None:
+            raise KeyError("format")
         version = header["version"]
-        recovery = _assemble(arrays, header) if version == VERSION else None
+        result = kind.assemble(arrays, header) if version == kind.version else None
     except KeyError as error:
         raise _not_a_result(path, f"{shown(error.args[0])} is missing or malformed") from error
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise _not_a_result(path, f"{error} is missing or malformed") from error
-    if recovery is None:
+    if result is None:
         raise ValueError(
-            f"{path} has format {version}, but this version of robustrank reads format {VERSION}; "
-            "read it with the version that wrote it"
+            f"{path} has format {version}, but this version of robustrank reads format "
+            f"{kind.version}; read it with the version that wrote it"
         )
-    return recovery
+    return result
 
 
 def _not_a_result(path: PathLike, reason: str) -> ValueError:
     return ValueError(
-        f"{path} is not a saved result: {reason}; expected a file written by Recovery.save"
+        f"{path} is not a saved result: {reason}; expected a file written by the method save of a "
+        "result"
     )
 
 
@@ -129,15 +112,15 @@ def _read_header(arrays: dict[str, Matrix]) -> dict[str, Any]:
     if text.shape != () or text.dtype.kind != "U":
         raise KeyError("header")
     header = json.loads(str(text))
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
+    if not isinstance(header, dict) or not isinstance(header.get("format"), str):
         raise KeyError("format")
     if type(header.get("version")) is not int:
         raise KeyError("version")
     return header
 
 
-def _assemble(arrays: dict[str, Matrix], header: dict[str, Any]) -> Recovery:
-    left, right, outliers, residual = (_native(arrays[name]) for name in _ARRAYS)
+def _recovery(arrays: dict[str, Matrix], header: dict[str, Any]) -> Recovery:
+    left, right, outliers, residual = (native(arrays[name]) for name in _ARRAYS)
     _check_arrays(left, right, outliers, residual)
     certificate = _certificate(header["certificate"])
     if certificate.measurements != len(residual):
@@ -146,54 +129,75 @@ def _assemble(arrays: dict[str, Matrix], header: dict[str, Any]) -> Recovery:
     if not isinstance(attempts, list):
         raise KeyError("attempts")
     texts = {name: header.get(name, "") for name in ("data", "remedy")}
-    own = _checked({name: header[name] for name in _NUMBERS} | texts, Recovery)
+    own = checked({name: header[name] for name in _NUMBERS} | texts, Recovery)
     return Recovery(
         left=left,
         right=right,
         outliers=outliers,
         residual=residual,
-        status=_status(header),
+        status=status(header),
         certificate=certificate,
         history=_history(arrays["history"]),
         attempts=tuple(
-            Attempt(**_checked(attempt, Attempt) | {"status": _status(attempt)})
+            Attempt(**checked(attempt, Attempt) | {"status": status(attempt)})
             for attempt in attempts
         ),
         alternative=_alternative(arrays, header["alternative"]),
-        rank_table=_rank_table(header.get("rank_table")),
+        rank_table=rank_table(header.get("rank_table")),
+        symmetric=_is_symmetric(header.get("symmetric"), left, right),
         **own,
     )
 
 
+def _is_symmetric(stored: Any, left: Matrix, right: Matrix) -> bool:
+    """Whether a result is one for symmetric matrices; files of earlier versions do not say that.
+
+    The matrix of such a result is symmetric up to rounding, and others with noise are not.
+    """
+    if stored is not None:
+        return bool(checked({"symmetric": stored}, Recovery)["symmetric"])
+    if len(left) != len(right):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix = left @ right.T
+        rounding = 100 * float(np.finfo(left.dtype).eps) * float(np.linalg.norm(matrix))
+        return float(np.linalg.norm(matrix - matrix.T)) <= rounding
+
+
+RECOVERY = Kind("robustrank-recovery", 3, (*_ARRAYS, *_ALTERNATIVE, "history"), _recovery)
+
+
 def _certificate(values: dict[str, Any]) -> Certificate:
-    checked = _checked(values, Certificate)
-    return Certificate(**checked | {name: tuple(checked[name]) for name in _TUPLES})
+    numbers = checked(values, Certificate)
+    return Certificate(**numbers | {name: tuple(numbers[name]) for name in _TUPLES})
 
 
-def _rank_table(values: dict[str, Any] | None) -> RankTable | None:
+def rank_table(values: dict[str, Any] | None) -> RankTable | None:
+    """The table of ranks of a header."""
     if values is None:
         return None
     rows = values["rows"]
-    ranks = _checked({name: values[name] for name in ("chosen", "largest")}, RankTable)
+    ranks = checked({name: values[name] for name in ("chosen", "largest")}, RankTable)
     if not isinstance(rows, list):
         raise KeyError("rank_table")
-    return RankTable(tuple(RankRow(**_checked(row, RankRow)) for row in rows), **ranks)
+    return RankTable(tuple(RankRow(**checked(row, RankRow)) for row in rows), **ranks)
 
 
 def _alternative(arrays: dict[str, Matrix], values: dict[str, Any] | None) -> Alternative | None:
     if values is None:
         return None
-    left, right = (_native(arrays[name]) for name in _ALTERNATIVE)
-    _check_factors(left, right)
-    return Alternative(left, right, **_checked(values, Alternative))
+    left, right = (native(arrays[name]) for name in _ALTERNATIVE)
+    check_factors(left, right)
+    return Alternative(left, right, **checked(values, Alternative))
 
 
-def _native(array: Matrix) -> Matrix:
+def native(array: Matrix) -> Matrix:
+    """An array in the byte order of this machine."""
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _check_arrays(left: Matrix, right: Matrix, outliers: Matrix, residual: Matrix) -> None:
-    _check_factors(left, right)
+    check_factors(left, right)
     if residual.dtype not in _REAL or outliers.dtype != bool:
         raise ValueError("the dtype of an array")
     if residual.ndim != 1 or outliers.shape != residual.shape:
@@ -202,7 +206,8 @@ def _check_arrays(left: Matrix, right: Matrix, outliers: Matrix, residual: Matri
         raise ValueError("the shape of an array, which is empty,")
 
 
-def _check_factors(left: Matrix, right: Matrix) -> None:
+def check_factors(left: Matrix, right: Matrix) -> None:
+    """Raise unless these can be the factors of a matrix."""
     if left.dtype not in _REAL or right.dtype not in _REAL:
         raise ValueError("the dtype of an array")
     if not (left.ndim == right.ndim == 2 and left.shape[1] == right.shape[1]):
@@ -220,14 +225,15 @@ def _history(rows: Matrix) -> History:
     return History.from_rows(rows.tolist())
 
 
-def _status(entries: dict[str, Any]) -> Status:
+def status(entries: dict[str, Any]) -> Status:
+    """The status that a header names."""
     name = entries["status"]
     if not isinstance(name, str) or name not in Status.__members__:
         raise KeyError("status")
     return Status[name]
 
 
-def _checked(entries: Any, record: type) -> dict[str, Any]:
+def checked(entries: Any, record: type) -> dict[str, Any]:
     """The entries of a dataclass from the header, which must have the types of its fields."""
     if not isinstance(entries, dict):
         raise TypeError(f"the entry of a {record.__name__}")

@@ -102,6 +102,8 @@ class Recovery(WithErrorBars):
     remedy
         If the result is not certified, by how much more measurements, fewer outliers or a lower
         rank would help, as far as trials with such problems tell; see ``plan``.
+    symmetric
+        Whether the matrix was known to be symmetric, by ``symmetric=True`` or ``psd=True``.
     error_bars
         What ``standard_error`` and ``interval`` need. It refers to the measurements, is not saved
         and not pickled; see ``with_data``.
@@ -142,6 +144,7 @@ class Recovery(WithErrorBars):
     data: str = ""
     rank_table: RankTable | None = None
     remedy: str = ""
+    symmetric: bool = False
     error_bars: Accuracy | None = field(default=None, repr=False)
 
     @property
@@ -265,11 +268,7 @@ class Recovery(WithErrorBars):
         >>> result.standard_error([0, 3], [2, 5]).shape
         (2,)
         """
-        accuracy = self._accuracy()
-        if columns is None:
-            return accuracy.of_measurements(A, self.shape)
-        rows, others, shape = self._positions(A, columns)
-        return accuracy.of_entries(rows, others).reshape(shape)
+        return self._error(self._accuracy(), A, columns)
 
     def interval(
         self, A: Any, columns: Any = None, *, level: float = 0.95, noise: bool = False
@@ -310,9 +309,15 @@ class Recovery(WithErrorBars):
         >>> bool((low < high).all())
         True
         """
-        error = self.standard_error(A, columns)
-        center = self.predict(A, columns)
-        return interval_around(center, error, level, self._accuracy(), noise=noise)
+        accuracy = self._accuracy()
+        error, center = self._error(accuracy, A, columns), self.predict(A, columns)
+        return interval_around(center, error, level, accuracy, noise=noise)
+
+    def _error(self, accuracy: Accuracy, A: Any, columns: Any) -> np.ndarray[Any, Any]:
+        if columns is None:
+            return accuracy.of_measurements(A, self.shape)
+        rows, others, shape = self._positions(A, columns)
+        return accuracy.of_entries(rows, others).reshape(shape)
 
     def _positions(
         self, rows: Any, columns: Any

@@ -148,7 +148,7 @@ def plant_entries(
         ``"uniform"``, or ``"power-law"``: the number of entries of a row, and of a column, is
         proportional to 1/k for the k-th row in a random order, as far as there are that many.
     rng
-        Random seed or generator.
+        Random seed or generator; None: another problem in every call.
 
     Returns
     -------

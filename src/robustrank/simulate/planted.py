@@ -122,8 +122,9 @@ def plant(
     dtype
         float32 or float64, for ``A`` and ``y``.
     rng
-        Random seed or generator. It determines the matrix and the outliers for every library; the
-        sensing data also depends on the library and the kind of device.
+        Random seed or generator; None: another problem in every call. It determines the matrix and
+        the outliers for every library; the sensing data also depends on the library and the kind of
+        device.
     library, device
         The array library of ``A`` and ``y`` ("numpy", "torch", "jax" or "cupy") and the device on
         which they are drawn.

@@ -7,6 +7,7 @@ tangent vector j is jᵀ (JᵀWJ)⁺ j.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -40,12 +41,12 @@ class TangentCovariance:
     weights
         (m,), zero for outliers.
     normal
-        JᵀWJ as a NumPy array, if it is known; by default it is computed from the map.
+        Returns JᵀWJ as a NumPy array; by default it is computed from the map.
     """
 
     tangent: TangentMap
     weights: Array
-    normal: Matrix | None = None
+    normal: Callable[[], Matrix] | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -116,8 +117,9 @@ class TangentCovariance:
         n1, n2, r = self.shape
         if r * (n1 + n2) > _LARGEST_INVERSE:
             return None
-        matrix = self.normal
-        if matrix is None:
+        if self.normal is not None:
+            matrix = self.normal()
+        else:
             computed = self.tangent.normal_matrix(self.weights)
             if computed is None:
                 return None

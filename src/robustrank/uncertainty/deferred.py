@@ -24,6 +24,9 @@ class DeferredErrorBars:
     def _bars(self) -> ErrorBars:
         return self.compute()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"compute": self.compute}  # what was computed is computed again
+
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise."""

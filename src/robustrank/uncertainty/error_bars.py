@@ -73,7 +73,7 @@ class ErrorBars:
             return np.zeros(value.shape)
         covariance = self.covariance()
         U, V = (to_numpy(f).astype(float) for f in (covariance.tangent.U, covariance.tangent.V))
-        step = _STEP * float(np.linalg.norm(matrix))
+        step = _STEP * float(np.linalg.norm(matrix[np.isfinite(matrix)]))
         gradient = np.zeros((*value.shape, len(U) + len(V), U.shape[1]))
         for place in np.ndindex(*gradient.shape[-2:]):
             row, column = place

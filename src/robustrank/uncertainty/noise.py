@@ -1,4 +1,4 @@
-"""The noise of the inliers, from their residuals."""
+"""Residuals relative to the noise, and which noise they look like."""
 
 from __future__ import annotations
 
@@ -6,32 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 Vector = np.ndarray[Any, Any]
-
-
-def noise_deviation(residual: Vector, freedom: int) -> float:
-    """The standard deviation of normal noise, from the residuals of the inliers.
-
-    A fit of ``freedom`` parameters reduces the residuals. Noise beyond the largest residual of an
-    inlier was taken for outliers, which would make the estimate too small; it is corrected for
-    that, as if the noise were normal.
-    """
-    beyond = len(residual) - freedom
-    if beyond <= 0:
-        return math.inf
-    deviation = math.sqrt(float(np.sum(residual**2)) / beyond)
-    if deviation == 0:
-        return 0.0
-    # Among so many numbers the largest is about this large even if none was cut off.
-    cutoff = float(np.max(np.abs(residual))) / deviation * math.sqrt(len(residual) / beyond)
-    expected = float(ndtri(1 - 0.25 / len(residual)))
-    return (
-        deviation / math.sqrt(_share_of_variance(max(cutoff, 1.0)))
-        if cutoff < expected
-        else (deviation)
-    )
 
 
 def left_out_over_deviation(
@@ -48,12 +24,6 @@ def left_out_over_deviation(
     remaining = max(1 - freedom / max(int(inlier.sum()), 1), 1e-3)
     left_out = np.where(inlier, residual / remaining, residual)
     return np.asarray(left_out * math.sqrt(remaining) / deviation)
-
-
-def _share_of_variance(cutoff: float) -> float:
-    """The variance of a standard normal number between ± ``cutoff``."""
-    inside = 1 - 2 * float(ndtr(-cutoff))
-    return 1 - 2 * cutoff * math.exp(-(cutoff**2) / 2) / math.sqrt(2 * math.pi) / inside
 
 
 def noise_is_equal(residual: Vector, factors: Vector) -> bool:

@@ -14,7 +14,7 @@ from robustrank.operators import Entries, UnstoredTangent
 from robustrank.theory import degrees_of_freedom
 from robustrank.uncertainty.covariance import TangentCovariance
 from robustrank.uncertainty.error_bars import ErrorBars
-from robustrank.uncertainty.noise import left_out_over_deviation, noise_deviation
+from robustrank.uncertainty.noise import left_out_over_deviation
 
 Vector = np.ndarray[Any, Any]
 
@@ -26,13 +26,15 @@ def completion_error_bars(
     columns: Vector,
     residual: Vector,
     inlier: Vector,
-    *,
-    exact: bool,
+    noise: float,
 ) -> ErrorBars:
-    """The error bars of factors that were fitted to entries; ``inlier`` is boolean."""
+    """The error bars of factors that were fitted to entries.
+
+    ``inlier`` is boolean, and ``noise`` the standard deviation of the noise.
+    """
     shape, rank = (int(left.shape[0]), int(right.shape[0])), int(left.shape[1])
-    freedom = degrees_of_freedom(*shape, rank)
-    deviation = 0.0 if exact else noise_deviation(residual[inlier].astype(float), freedom)
+    own_rows, own_columns = (len(np.unique(places[inlier])) for places in (rows, columns))
+    freedom = degrees_of_freedom(own_rows, own_columns, rank)
 
     @functools.cache
     def covariance() -> TangentCovariance:
@@ -41,10 +43,10 @@ def completion_error_bars(
         operator = Entries(own, other, shape)
         tangent = UnstoredTangent(operator, point.left, point.right)
         J = _jacobian(own, other, point.left, point.right)
-        return TangentCovariance(tangent, np.ones(len(own)), (J.T @ J).toarray())
+        return TangentCovariance(tangent, np.ones(len(own)), lambda: (J.T @ J).toarray())
 
-    scaled = left_out_over_deviation(residual.astype(float), inlier, freedom, deviation)
-    return ErrorBars(covariance, deviation, 1.0, int(inlier.sum()) - freedom, scaled)
+    scaled = left_out_over_deviation(residual.astype(float), inlier, freedom, noise)
+    return ErrorBars(covariance, noise, 1.0, int(inlier.sum()) - freedom, scaled)
 
 
 def _jacobian(rows: Vector, columns: Vector, U: Vector, V: Vector) -> scipy.sparse.csr_array:

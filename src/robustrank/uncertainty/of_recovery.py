@@ -14,7 +14,6 @@ from robustrank.uncertainty.covariance import TangentCovariance
 from robustrank.uncertainty.error_bars import ErrorBars
 from robustrank.uncertainty.noise import (
     left_out_over_deviation,
-    noise_deviation,
     noise_is_equal,
 )
 
@@ -31,8 +30,6 @@ def recovery_error_bars(problem: Problem, recovery: Recovery) -> ErrorBars:
         spread = factors
     comparable = residual * factors / spread
     freedom = unit.degrees_of_freedom
-    exact = recovery.certificate.is_exact
-    deviation = 0.0 if exact else noise_deviation(comparable[inlier], freedom)
 
     @functools.cache
     def covariance() -> TangentCovariance:
@@ -45,5 +42,5 @@ def recovery_error_bars(problem: Problem, recovery: Recovery) -> ErrorBars:
 
     # A change of one in the normalized matrix is one of its unit; noise is in that of y.
     scale = unit.units.matrix / unit.units.measurement
-    scaled = left_out_over_deviation(comparable, inlier, freedom, deviation)
-    return ErrorBars(covariance, deviation, scale, int(inlier.sum()) - freedom, scaled)
+    scaled = left_out_over_deviation(comparable, inlier, freedom, recovery.noise)
+    return ErrorBars(covariance, recovery.noise, scale, int(inlier.sum()) - freedom, scaled)

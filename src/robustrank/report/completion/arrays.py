@@ -124,5 +124,5 @@ def _axis(undecided: Any, own_labels: Any, given: Sequence[Any] | None, size: in
     if own_labels is None:
         flags[undecided] = True
     elif len(undecided):  # given by labels; if several rows have the same one, all are marked
-        flags |= own_labels.isin(undecided)
+        flags |= np.isin(np.asarray(own_labels), undecided)
     return Axis(flags, own_labels if given is None else given)

@@ -47,7 +47,7 @@ def assemble(
         verdict=verdict(completion.status),
         sentences=sentences(completion, arrays),
         meter=None if stopped_early(completion.status) else meter(completion.certificate),
-        advice=advice(completion.status),
+        advice=advice(completion.status, completion.rank),
         matrix=matrix_tiles(completion, arrays),
         prediction=prediction_tiles(completion.certificate),
         images=matrices(arrays),

@@ -13,7 +13,7 @@ from robustrank.result import counted
 def sentences(completion: Completion, arrays: CompletionArrays) -> list[str]:
     """The meaning of the status, the evidence, objections, and the part that is not certified."""
     status, certificate = completion.status, completion.certificate
-    happened = capitalized(meaning(status))
+    happened = capitalized(meaning(status, completion.rank))
     if stopped_early(status):
         return [happened]
     objections = "; ".join(certificate.objections)

@@ -1,0 +1,93 @@
+"""What a row of the baseline claims, and whether the claim is right."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from experiments.rows import Row
+
+# Names that statuses have in other versions.
+_RENAMED = {"SETTLED": "ESTIMATED", "UNEXPLAINED": "INCONCLUSIVE"}
+_EXACT, _ESTIMATED = "RECOVERED", "ESTIMATED"
+EXCEPTION = "exception"
+# The largest error of an exact claim: of ``recover``, of a completion, and in single precision.
+_LARGEST, _LARGEST_OF_ENTRIES, _LARGEST_OF_SINGLE = 1e-6, 1e-5, 1e-3
+# An estimate is right up to this error, and up to so many times the error of the oracle.
+_NEGLIGIBLE, _TIMES_ORACLE = 1e-4, 3.0
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A row with its claim."""
+
+    row: Row
+
+    @property
+    def status(self) -> str:
+        """The status under its newest name, or ``exception``."""
+        name = self.row.get("status", EXCEPTION)
+        return EXCEPTION if self.failed else str(_RENAMED.get(name, name))
+
+    @property
+    def failed(self) -> bool:
+        """Whether there was an exception."""
+        return EXCEPTION in self.row
+
+    @property
+    def certified(self) -> bool:
+        """Whether the result is claimed to be right, exactly or up to noise."""
+        return self.status in (_EXACT, _ESTIMATED)
+
+    @property
+    def error(self) -> float:
+        """The true error of what is claimed: of a completion, in the part that it determines."""
+        return _number(self.row.get(f"{self._claimed_part}error"), math.inf)
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the claim is wrong."""
+        oracle = _number(self.row.get(f"{self._claimed_part}oracle"), 0.0)
+        limit = self._exact_limit if self.status == _EXACT else self._limit(oracle)
+        return self.certified and self.error > limit
+
+    @property
+    def right(self) -> bool:
+        """Whether the claim is right."""
+        return self.certified and not self.wrong
+
+    @property
+    def solved(self) -> bool:
+        """Whether the matrix is as good as that of the oracle, whatever is claimed."""
+        error, oracle = self.row.get("error"), _number(self.row.get("oracle"), 0.0)
+        return not self.failed and _number(error, math.inf) <= self._limit(oracle)
+
+    @property
+    def rounding(self) -> float:
+        """Differences of answers up to this are rounding errors."""
+        return _LARGEST_OF_SINGLE if self.row.get("single") else _LARGEST
+
+    def __str__(self) -> str:
+        if self.failed:
+            return str(self.row[EXCEPTION])
+        wrong = " WRONG" if self.wrong else ""
+        return f"{self.status}{wrong} rank {self.row['rank']} error {self.error:.2g}"
+
+    @property
+    def _claimed_part(self) -> str:
+        """The beginning of the names of the fields about what is claimed."""
+        return "decided_" if "decided_error" in self.row and self.certified else ""
+
+    @property
+    def _exact_limit(self) -> float:
+        if self.row.get("single"):
+            return _LARGEST_OF_SINGLE
+        return _LARGEST_OF_ENTRIES if "decided_error" in self.row else _LARGEST
+
+    def _limit(self, oracle: float) -> float:
+        negligible = _LARGEST_OF_SINGLE if self.row.get("single") else _NEGLIGIBLE
+        return max(negligible, _TIMES_ORACLE * oracle)
+
+
+def _number(value: float | None, otherwise: float) -> float:
+    return otherwise if value is None else float(value)

@@ -1,0 +1,134 @@
+"""Data frames of pandas: their numbers, and the labels of their rows and columns."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+Vector = np.ndarray[Any, Any]
+
+_SHOWN = 5  # labels that a message lists
+
+
+def is_frame(data: Any) -> bool:
+    """Whether the data is a data frame; pandas is not imported for that."""
+    return hasattr(data, "to_numpy") and hasattr(data, "columns") and hasattr(data, "index")
+
+
+def frame_values(frame: Any) -> Vector:
+    """The numbers of a data frame, NaN where they are missing."""
+    check_numeric(frame)
+    values: Vector = frame.to_numpy(dtype=float, na_value=np.nan)
+    return values
+
+
+def check_numeric(frame: Any) -> None:
+    """Raise for columns of dates, text or categories, which would be converted to numbers."""
+    wrong = [
+        f"{str(name)!r} ({dtype})"
+        for k, (name, dtype) in enumerate(zip(frame.columns, frame.dtypes, strict=True))
+        if not _has_numbers(frame.iloc[:, k], dtype)
+    ]
+    if wrong:
+        raise TypeError(
+            f"the data frame has columns that are not numbers: {_listed(wrong)}; drop them, make "
+            "them labels with set_index, or convert them to numbers"
+        )
+
+
+def _has_numbers(column: Any, dtype: Any) -> bool:
+    if dtype == np.dtype(object):
+        return all(isinstance(one, numbers.Real | Decimal | np.bool_) for one in column.dropna())
+    return getattr(dtype, "kind", "O") in "biuf"  # also those of pandas with missing values
+
+
+def frame_like(frame: Any) -> Callable[[Any], Any]:
+    """A function, which can be pickled, that makes a data frame with the labels of another."""
+    kind: Callable[..., Any] = type(frame)
+    return partial(kind, index=frame.index, columns=frame.columns)
+
+
+def positions_of(given: Any, labels: Any, name: str) -> Vector:
+    """The numbers of rows or columns with some labels, of the shape of ``given``."""
+    wanted = np.atleast_1d(np.asarray(given)).reshape(-1)
+    found = _found(wanted, labels, name)
+    if (found < 0).any():
+        raise KeyError(f"{name}: {str(wanted[found < 0][0])!r} is not a label of the data")
+    return found.reshape(np.shape(given))
+
+
+def matched_columns(columns: Any, labels: Any) -> Vector:
+    """The numbers that the columns of new data have in the data with these labels.
+
+    The columns may be in another order, but must be the same.
+    """
+    found = _found(columns, labels, "columns")
+    unknown = [repr(str(one)) for one in np.asarray(columns)[found < 0]]
+    missing = [repr(str(one)) for one in np.delete(np.asarray(labels), found[found >= 0])]
+    if unknown or missing or len(found) != len(labels):
+        parts = [
+            f"{text} {_listed(which)}"
+            for text, which in (("it does not have", missing), ("unknown are", unknown))
+            if which
+        ]
+        raise ValueError(
+            f"the columns of X are not those of the completed data: "
+            f"{'; '.join(parts) or 'some occur several times'}; pass the same columns, in any "
+            "order, with missing values for those that are not known"
+        )
+    return found
+
+
+def _found(wanted: Any, labels: Any, name: str) -> Vector:
+    """The place of each label, −1 if it is not known."""
+    if len(set(labels)) < len(labels):
+        raise KeyError(f"{name}: labels of the data occur several times; make them unique first")
+    if hasattr(labels, "get_indexer"):
+        return np.asarray(labels.get_indexer(wanted))
+    places = {label: k for k, label in enumerate(labels.tolist())}
+    return np.asarray([places.get(label, -1) for label in np.asarray(wanted).tolist()], int)
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return ", ".join(texts[:_SHOWN]) + (", …" if len(texts) > _SHOWN else "")
+
+
+def label_array(labels: Any) -> Vector:
+    """Labels as an array that can be saved: numbers as they are, text, and dates as text."""
+    if getattr(labels.dtype, "kind", "O") in "biufU":
+        return np.asarray(labels)
+    given = list(labels)
+    if any(isinstance(one, tuple) for one in given) or (
+        labels.dtype == np.dtype(object) and len({type(one) for one in given}) > 1
+    ):
+        raise ValueError(
+            "labels of several types, or of several levels, cannot be saved; make them text first, "
+            "for example by frame.index.map(str)"
+        )
+    return np.asarray([str(one) for one in given], dtype=np.str_)
+
+
+def labels_from(array: Vector, dtype: str, name: str | None) -> Any:
+    """An index of pandas from a saved array and the dtype of the labels."""
+    return _pandas().Index(array.tolist(), dtype=dtype, name=name)
+
+
+def frame_with_labels(rows: Any, columns: Any) -> Callable[[Any], Any]:
+    """A function that makes a data frame of a matrix."""
+    return partial(_pandas().DataFrame, index=rows, columns=columns)
+
+
+def _pandas() -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            "the saved result is that of a data frame, which needs pandas: "
+            "pip install 'robustrank[files]'"
+        ) from error
+    return pd
