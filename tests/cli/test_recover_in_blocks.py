@@ -117,6 +117,20 @@ def test_resuming_does_not_replace_a_better_result(
     assert rr.load(state).certificate.misfit == (known if kept else found)[1]
 
 
+def test_resuming_without_a_rank_continues_the_search_for_it(
+    folder: Path, whole: rr.Recovery, tmp_path: Path
+) -> None:
+    state = tmp_path / "state.npz"
+    lower = replace(whole, left=whole.left[:, :1], right=whole.right[:, :1])
+    certificate = replace(whole.certificate, misfit=0.5)
+    replace(lower, status=rr.Status.TIME_LIMIT, certificate=certificate).save(state)
+    files = [str(folder / "y.npz"), "--sensing", str(folder / "A.npy")]
+    arguments = [*files, "--resume", str(state), "--out", str(state), "--quiet"]
+    CliRunner().invoke(recover, arguments, catch_exceptions=False)
+    assert rr.load(state).certified
+    assert rr.load(state).rank == 2
+
+
 def test_workers_give_the_same_bits(folder: Path, whole: rr.Recovery, tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     done, recovery = solve(folder, tmp_path / "r.npz", "--sensing", "A.npy", "--workers", 2)
