@@ -15,7 +15,7 @@ from rich.table import Table
 from threadpoolctl import threadpool_info
 
 import robustrank
-from robustrank.backend import LIBRARIES, gpus
+from robustrank.backend import LIBRARIES, can_compile, gpus
 from robustrank.operators import as_operator, check_operator
 from robustrank.simulate import plant
 
@@ -29,7 +29,7 @@ _PASS_BYTES = 256 * 2**20
 def doctor() -> int:
     """Print versions, threads and devices; test the basic products; measure bandwidth."""
     table = Table(box=None, show_header=False, pad_edge=False)
-    for name, text in (*_versions(), *_threads(), *_backends(), *_gpus()):
+    for name, text in (*_versions(), *_kernels(), *_threads(), *_backends(), *_gpus()):
         table.add_row(name, text)
     healthy = True
     for dtype in ("float32", "float64"):
@@ -54,6 +54,11 @@ def _version_of(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
+
+
+def _kernels() -> Iterator[tuple[str, str]]:
+    missing = "not used: pip install 'robustrank[fast]' installs numba, which compiles them"
+    yield "compiled kernels", "used for large NumPy arrays" if can_compile() else missing
 
 
 def _threads() -> Iterator[tuple[str, str]]:
