@@ -15,8 +15,10 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from documentation import Session, blocks
+from stated_numbers import STATED, word
 
 import robustrank as rr
+from experiments.registry import NAMES
 from robustrank.cli.app import app
 
 ROOT = Path(__file__).parents[1]
@@ -103,7 +105,7 @@ def test_commands_in_the_text_exist(page: Path) -> None:
         words = span.split()
         if words[:1] == ["make"] and len(words) > 1:
             assert words[1] in targets, span
-        if words[:1] == ["robustrank"] and len(words) > 1 and words[1] != "COMMAND":
+        if words[:1] == ["robustrank"] and len(words) > 1 and words[1].islower():
             command = app.commands[words[1]]
             options = {name for option in command.params for name in option.opts} | {"--help"}
             used = {word.partition("=")[0] for word in words[2:] if word.startswith("--")}
@@ -216,3 +218,28 @@ def test_every_name_of_the_reference_is_explained(name: str) -> None:
     assert "See Also\n--------" in text, "no section See Also"
     if not (inspect.isclass(found) and issubclass(found, BaseException)):
         assert "Examples\n--------" in text, "no example"
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_numbers_on_a_page_are_those_of_the_code(name: str) -> None:
+    text = " ".join((ROOT / name).read_text("utf-8").split())
+    assert [sentence for sentence in STATED[name] if sentence not in text] == []
+
+
+def test_page_about_the_paper_lists_all_studies() -> None:
+    text = (ROOT / "docs" / "paper.md").read_text("utf-8")
+    listed = re.search(r"The names for `FIG` are (.*?);", text, re.DOTALL)
+    assert listed
+    names = re.findall(r"`(\S+)`", listed[1])
+    assert sorted(names) == sorted(NAMES)
+    beyond = [name for name in names if not name.startswith("fig")]
+    assert f"{word(len(beyond)).capitalize()} more studies go beyond the" in text
+
+
+def test_planning_page_has_the_numbers_of_plan() -> None:
+    text = (ROOT / "docs" / "guide" / "planning.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d+) × (\d+), rank (\d) \| ([\d,]+) \|", text, re.MULTILINE)
+    stated = [int(row[3].replace(",", "")) for row in rows]
+    plans = [rr.plan((int(n1), int(n2)), rank=int(rank), outliers=0.1) for n1, n2, rank, _ in rows]
+    assert len(plans) == 4
+    assert stated == [plan.measurements_95 for plan in plans]
