@@ -45,8 +45,8 @@ from robustrank.solvers.message_passing import outlier_density, relations
 from robustrank.solvers.message_passing import solver as messages
 from robustrank.uncertainty import covariance
 
-_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_WORDS += ("eleven", "twelve")
+_WORDS: tuple[str, ...] = ("zero", "one", "two", "three", "four", "five", "six", "seven")
+_WORDS += ("eight", "nine", "ten", "eleven", "twelve")
 
 
 def word(number: float | None) -> str:
