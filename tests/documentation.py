@@ -28,8 +28,8 @@ _LEFT_OUT = "…"
 _FEWEST_WORDS = 2
 # What differs from run to run, or from machine to machine: times, and what rounding leaves.
 _VARYING = (
-    (re.compile(r"[\d.,]+ (?:ms|s|min|minutes?|h|hours?)\b"), "(time)"),
-    (re.compile(r"\d(?:\.\d+)?e-1[0-9]\b"), "(rounding)"),
+    (re.compile(r" *[\d.,]+ (?:ms|s|min|minutes?|h|hours?)\b"), " (time)"),
+    (re.compile(r" *\d(?:\.\d+)?e-1[0-9]\b"), " (rounding)"),
 )
 
 
