@@ -167,7 +167,7 @@ def test_matrix_and_page_are_written_after_an_interruption(tmp_path: Path) -> No
         (["none.csv"], "none.csv does not exist"),
         (["long.csv", *NAMED, "--out", "x.txt"], "unknown extension"),
         (["bad.csv"], "line 2: 3 values; expected 2"),
-        (["words.csv", *NAMED], "line 2: 'good' is not a number"),
+        (["words.csv", *NAMED], "line 2, column 'rating': 'good' is not a number"),
         (["empty.csv"], "is empty"),
         (["long.csv", *NAMED, "--report", "page.txt"], "unknown extension; expected one of .html"),
         (["long.csv", *NAMED, "--report", "long.csv"], "long.csv is also an input file"),

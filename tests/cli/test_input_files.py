@@ -293,6 +293,27 @@ def test_triples_are_read(form: str, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "write", "message"),
+    [
+        ("t.csv", text("user,item,rating", "u,a,1", ",,", "v,,2"), "t.csv, line 4, column 'item'"),
+        (
+            "t.parquet",
+            lambda path: pd.DataFrame(
+                {"user": ["u", None], "item": ["a", "b"], "rating": [1.0, 2.0]}
+            ).to_parquet(path),
+            "t.parquet, row 2, column 'user'",
+        ),
+    ],
+)
+def test_entry_without_a_name_is_reported(
+    name: str, write: Callable[[Path], Any], message: str, tmp_path: Path
+) -> None:
+    write(tmp_path / name)
+    with pytest.raises(ValueError, match=f"{message}: the name is missing; write it, or remove"):
+        read_table(tmp_path / name, "user", "item", "rating")
+
+
 # A file that cannot be used as measurements, and what the message says.
 BAD: dict[str, tuple[str, Callable[[Path], Any] | None, str | None, str]] = {
     "missing file": ("none.csv", None, None, "none.csv does not exist"),

@@ -40,7 +40,7 @@ class Table(Protocol):
     ) -> tuple[list[list[str]], Matrix]:
         """Some columns as text, and others as numbers: an array (rows, columns).
 
-        With ``gaps``, numbers may be missing.
+        With ``gaps``, numbers may be missing, and names where they are.
         """
 
     def matrix(self) -> tuple[list[str] | None, list[str] | None, Matrix]:

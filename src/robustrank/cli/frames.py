@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.cli.text_tables import NotANumber, missing_number
+from robustrank.cli.text_tables import NotANumber, missing_name, missing_number
 
 Matrix = np.ndarray[Any, Any]
 Labels = list[list[str]]
@@ -43,17 +43,25 @@ class FrameTable:
     ) -> tuple[Labels, Matrix]:
         """Some columns as text, and others as numbers: an array (rows, columns).
 
-        With ``gaps``, numbers may be missing.
+        With ``gaps``, numbers may be missing, and names where they are.
         """
-        texts = [self.frame.iloc[:, place].astype(str).tolist() for place in labels]
         values = np.empty((len(self.frame), len(numbers)))
         for k, place in enumerate(numbers):
             values[:, k] = self._numbers(place)
-            missing = np.flatnonzero(np.isnan(values[:, k]))
-            if len(missing) and not gaps:
-                cell = f"{self.path}, row {missing[0] + 1}, column {self.header[place]!r}"
+            if not gaps and (cell := self._first_cell(np.isnan(values[:, k]), place)):
                 raise missing_number(cell)
+        texts, present = [], ~np.isnan(values).any(axis=1)
+        for place in labels:
+            column = self.frame.iloc[:, place]
+            if cell := self._first_cell(column.isna().to_numpy() & present, place):
+                raise missing_name(cell)
+            texts.append(column.astype(str).tolist())
         return texts, values
+
+    def _first_cell(self, which: Matrix, place: int) -> str:
+        """Where the first of some rows has its cell of a column; empty if there are none."""
+        rows = np.flatnonzero(which)
+        return f"{self.path}, row {rows[0] + 1}, column {self.header[place]!r}" if len(rows) else ""
 
     def matrix(self) -> tuple[list[str] | None, list[str] | None, Matrix]:
         """The names of the rows and of the columns, if there are any, and the numbers."""

@@ -37,6 +37,11 @@ def missing_number(cell: str) -> ValueError:
     )
 
 
+def missing_name(cell: str) -> ValueError:
+    """The error of a cell that has no name, in a row that has numbers."""
+    return ValueError(f"{cell}: the name is missing; write it, or remove this row")
+
+
 @dataclass(eq=False)
 class TextTable:
     """The rows of a table with the number of their line, and how its numbers are written.
@@ -71,15 +76,18 @@ class TextTable:
     ) -> tuple[Labels, Matrix]:
         """Some columns as text, and others as numbers: an array (rows, columns).
 
-        With ``gaps``, numbers may be missing.
+        With ``gaps``, numbers may be missing, and names where they are.
         """
         texts: Labels = [[] for _ in labels]
         values, known = array("d"), dict[str, str]()
         for line, row in self._checked_rows():
+            found = [self._number(row, line, place, gaps=gaps) for place in numbers]
+            values.extend(found)
             for column, place in zip(texts, labels, strict=True):
                 text = row[place].strip()
+                if not text and not any(map(math.isnan, found)):
+                    raise missing_name(self._cell(line, place))
                 column.append(known.setdefault(text, text))  # a name that is repeated is kept once
-            values.extend(self._number(row, line, place, gaps=gaps) for place in numbers)
         return texts, np.asarray(values).reshape(-1, len(numbers))
 
     def matrix(self) -> tuple[list[str] | None, list[str] | None, Matrix]:
