@@ -27,7 +27,7 @@ def minimum_versions() -> dict[str, str]:
     chosen = re.fullmatch(r"robustrank\[(.+)\]", extras["all"][0])
     assert chosen
     required = [*PROJECT["dependencies"], *(r for e in chosen[1].split(",") for r in extras[e])]
-    pairs = (re.fullmatch(r"([\w-]+)>=([\d.]+)", requirement) for requirement in required)
+    pairs = (re.fullmatch(r"([\w-]+)>=([\d.]+)(?:;.*)?", requirement) for requirement in required)
     return {pair[1]: pair[2] for pair in pairs if pair}
 
 

@@ -32,10 +32,17 @@ print(f"sensing data: {40_000 * 60 * 50 * 8 / 1e6:.0f} MB if it were stored")
 # -----------
 #
 # The workers of this example are two threads of one process, so that it can run anywhere. To use
-# several cores, start processes: ``with robustrank.cluster.local_cluster(workers=8) as client:``.
-# In a script, put this below ``if __name__ == "__main__":``, because worker processes import the
-# script. For a cluster that is already running, use ``Client("tcp://10.0.0.1:8786")`` with the
-# address of its scheduler.
+# several cores, start processes, in a script below ``if __name__ == "__main__":``, because these
+# processes import the script:
+#
+# .. code-block:: python
+#
+#     if __name__ == "__main__":
+#         with robustrank.cluster.local_cluster(workers=8) as client:
+#             result = rr.recover(planted.A, planted.y, rank=3, client=client)
+#
+# For a cluster that is already running, use ``Client("tcp://10.0.0.1:8786")`` with the address of
+# its scheduler.
 #
 # ``get_task_stream`` of dask records what each worker does.
 

@@ -236,8 +236,9 @@ def local_cluster(workers: int, memory_limit: str | int | None = None) -> Iterat
     --------
     >>> import robustrank as rr
     >>> from robustrank.cluster import local_cluster
-    >>> with local_cluster(workers=2) as client:  # doctest: +SKIP
-    ...     result = rr.recover("A.npy", y, rank=5, client=client)
+    >>> if __name__ == "__main__":  # doctest: +SKIP
+    ...     with local_cluster(workers=2) as client:
+    ...         result = rr.recover("A.npy", y, rank=5, client=client)
     """
     with (
         _distributed().LocalCluster(

@@ -20,6 +20,20 @@ def test_doctor_reports_versions_and_passed_checks(tmp_path: Path) -> None:
     for text in ("robustrank", "numpy", "threads", "backend torch", "zarr", "distributed", "GB/s"):
         assert text in done.stdout
     assert done.stdout.count("passed") == 2
+    assert "compiled kernels" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("installed", "said"), [(True, "used for large"), (False, "not used: pip install")]
+)
+def test_doctor_says_whether_compiled_kernels_are_used(
+    installed: bool, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "can_compile", lambda: installed)
+    monkeypatch.setattr(doctor, "measure_bandwidth", lambda: (1.0, 1.0))
+    outcome = CliRunner().invoke(doctor.doctor, standalone_mode=False)
+    (line,) = (line for line in outcome.stdout.splitlines() if "compiled kernels" in line)
+    assert said in line
 
 
 def test_doctor_fails_if_an_operator_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:

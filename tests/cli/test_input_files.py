@@ -294,6 +294,27 @@ def test_triples_are_read(form: str, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "write", "message"),
+    [
+        ("t.csv", text("user,item,rating", "u,a,1", ",,", "v,,2"), "t.csv, line 4, column 'item'"),
+        (
+            "t.parquet",
+            lambda path: pd.DataFrame(
+                {"user": ["u", None], "item": ["a", "b"], "rating": [1.0, 2.0]}
+            ).to_parquet(path),
+            "t.parquet, row 2, column 'user'",
+        ),
+    ],
+)
+def test_entry_without_a_name_is_reported(
+    name: str, write: Callable[[Path], Any], message: str, tmp_path: Path
+) -> None:
+    write(tmp_path / name)
+    with pytest.raises(ValueError, match=f"{message}: the name is missing; write it, or remove"):
+        read_table(tmp_path / name, "user", "item", "rating")
+
+
 # A file that cannot be used as measurements, and what the message says.
 BAD: dict[str, tuple[str, Callable[[Path], Any] | None, str | None, str]] = {
     "missing file": ("none.csv", None, None, "none.csv does not exist"),
@@ -312,15 +333,43 @@ BAD: dict[str, tuple[str, Callable[[Path], Any] | None, str | None, str]] = {
         "y.csv",
         text("# units: V", "y", "1.5", "", "two"),
         None,
-        "y.csv, line 5: 'two' is not a number",
+        "y.csv, line 5, column 'y': 'two' is not a number",
     ),
-    "thousands": ("y.csv", text("a,y", '1,"1,500"'), "y", "line 2: '1,500' is not a number"),
-    "underscore": ("y.csv", text("y", "1_000"), None, "line 2: '1_000' is not a number"),
+    "thousands": (
+        "y.csv",
+        text("a,y", '1,"1,500"'),
+        "y",
+        "line 2, column 'y': '1,500' is not a number",
+    ),
+    "underscore": (
+        "y.csv",
+        text("y", "1_000"),
+        None,
+        "line 2, column 'y': '1_000' is not a number",
+    ),
     "two decimal signs": (
         "y.csv",
         text("a;y", "1;1,5", "2;1.500"),
         "y",
-        "line 3: '1.500' is written with '.', and numbers before it with ','",
+        "line 3, column 'y': '1.500' is written with '.', and numbers before it with ','",
+    ),
+    "missing": (
+        "y.csv",
+        text("# units: V", "time,y", "1,1.5", "2,", "3,2.5"),
+        "y",
+        "y.csv, line 4, column 'y': the number is missing; write it, or remove this measurement",
+    ),
+    "missing in a compressed file": (
+        "y.csv.gz",
+        lambda path: path.write_bytes(gzip.compress(b"1.5\nNA\n")),
+        None,
+        "y.csv.gz, line 2, column 1: the number is missing",
+    ),
+    "missing in parquet": (
+        "y.parquet",
+        lambda path: pd.DataFrame({"y": [1.5, None]}).to_parquet(path),
+        None,
+        "y.parquet, row 2, column 'y': the number is missing",
     ),
     "ragged": ("y.csv", text("a,y", "1,2", "3,4,5"), "y", "line 3: 3 values; expected 2"),
     "several columns": (
@@ -415,6 +464,16 @@ def test_invalid_measurements_raise(case: str, tmp_path: Path) -> None:
         read_data(None, [tmp_path / "A.npy"], tmp_path / name, chosen=Choice(column))
 
 
+def test_missing_cell_of_the_sensing_data_is_named(tmp_path: Path) -> None:
+    table = tmp_path / "both.csv"
+    table.write_text("a,b,y\n1,2,3\n4,,6\n")
+    message = "both.csv, line 3, column 'b': the number is missing"
+    with pytest.raises(ValueError, match=message):
+        read_data(table, [], None)
+    with pytest.raises(ValueError, match=message):
+        read_data(None, [table], table, chosen=Choice("y"))
+
+
 def test_a_table_with_both_needs_the_column_of_the_measurements(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("a,b,c\n1,2,3\n")
     with pytest.raises(ValueError, match="has 3 columns: a, b, c; choose that of the measurements"):
@@ -496,7 +555,10 @@ def test_faulty_sensors_are_listed_by_group(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--shape 8x6", "'S0' is not a number, in the column 'sensor'; leave out a column"),
+        (
+            "--shape 8x6",
+            "line 2, column 'sensor': 'S0' is not a number; leave out a column that is not part",
+        ),
         ("--shape 8x6 --ignore place", "has no column 'place'; it has 51 columns"),
         ("--shape 8x5 --ignore sensor --ignore time", "A has 48 columns, but --shape 8x5 needs 40"),
         ("--ignore sensor --ignore time", "pass the shape of the matrix with --shape"),

@@ -21,7 +21,7 @@ INVALID = {
     "NaN in y": (["nan_y.npz"], "y contains NaN (1 of 400 values)"),
     "words in csv": (
         ["p.npz", "--measurements", "words.csv"],
-        "words.csv, line 2: 'two' is not a number",
+        "words.csv, line 2, column 'one': 'two' is not a number",
     ),
     "unknown extension": (
         ["p.npz", "--out", "x.mat"],

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robustrank.backend import like, to_numpy
+from robustrank.backend import like, to_numpy, using_threads
 from robustrank.operators import (
     ColumnStreamedOperator,
     ScaledOperator,
@@ -48,6 +48,15 @@ def test_norms_are_exact_also_if_squares_overflow_or_underflow(xp: Any, dtype: s
     assert np.allclose(
         to_numpy(found), expected, rtol=1e-5 if dtype == "float32" else 1e-12, atol=0
     )
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_norms_have_the_same_bits_for_every_number_of_threads(count: int, dtype: str) -> None:
+    flat = np.random.default_rng(1).standard_normal((count, 20_000)).astype(dtype)
+    expected = row_norms(flat)
+    for threads in (2, 3, 7):
+        with using_threads(threads):
+            assert np.array_equal(row_norms(flat), expected)
 
 
 def test_norm_of_a_row_of_zeros_is_zero(xp: Any) -> None:

@@ -36,9 +36,12 @@ class Table(Protocol):
         """The first row is not a header if it has a number in this column."""
 
     def columns(
-        self, labels: Sequence[int], numbers: Sequence[int]
+        self, labels: Sequence[int], numbers: Sequence[int], *, gaps: bool = False
     ) -> tuple[list[list[str]], Matrix]:
-        """Some columns as text, and others as numbers: an array (rows, columns)."""
+        """Some columns as text, and others as numbers: an array (rows, columns).
+
+        With ``gaps``, numbers may be missing, and names where they are.
+        """
 
     def matrix(self) -> tuple[list[str] | None, list[str] | None, Matrix]:
         """The names of the rows and of the columns, if there are any, and the numbers."""

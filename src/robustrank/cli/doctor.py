@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 import robustrank
-from robustrank.backend import LIBRARIES, gpus, thread_pools
+from robustrank.backend import LIBRARIES, can_compile, gpus, thread_pools
 from robustrank.operators import as_operator, check_operator
 from robustrank.simulate import plant
 
@@ -28,7 +28,7 @@ _PASS_BYTES = 256 * 2**20
 def doctor() -> int:
     """Print versions, threads and devices; test the basic products; measure bandwidth."""
     table = Table(box=None, show_header=False, pad_edge=False)
-    for name, text in (*_versions(), *_threads(), *_backends(), *_gpus()):
+    for name, text in (*_versions(), *_kernels(), *_threads(), *_backends(), *_gpus()):
         table.add_row(name, text)
     healthy = True
     for dtype in ("float32", "float64"):
@@ -53,6 +53,11 @@ def _version_of(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
+
+
+def _kernels() -> Iterator[tuple[str, str]]:
+    missing = "not used: pip install 'robustrank[fast]' installs numba, which compiles them"
+    yield "compiled kernels", "used for large NumPy arrays" if can_compile() else missing
 
 
 def _threads() -> Iterator[tuple[str, str]]:

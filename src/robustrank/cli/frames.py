@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.cli.text_tables import NotANumber
+from robustrank.cli.text_tables import NotANumber, missing_name, missing_number
 
 Matrix = np.ndarray[Any, Any]
 Labels = list[list[str]]
@@ -38,18 +38,35 @@ class FrameTable:
     def expect_numbers_in(self, place: int) -> None:
         """The names of the columns are known."""
 
-    def columns(self, labels: Sequence[int], numbers: Sequence[int]) -> tuple[Labels, Matrix]:
-        """Some columns as text, and others as numbers: an array (rows, columns)."""
-        texts = [self.frame.iloc[:, place].astype(str).tolist() for place in labels]
+    def columns(
+        self, labels: Sequence[int], numbers: Sequence[int], *, gaps: bool = False
+    ) -> tuple[Labels, Matrix]:
+        """Some columns as text, and others as numbers: an array (rows, columns).
+
+        With ``gaps``, numbers may be missing, and names where they are.
+        """
         values = np.empty((len(self.frame), len(numbers)))
         for k, place in enumerate(numbers):
             values[:, k] = self._numbers(place)
+            if not gaps and (cell := self._first_cell(np.isnan(values[:, k]), place)):
+                raise missing_number(cell)
+        texts, present = [], ~np.isnan(values).any(axis=1)
+        for place in labels:
+            column = self.frame.iloc[:, place]
+            if cell := self._first_cell(column.isna().to_numpy() & present, place):
+                raise missing_name(cell)
+            texts.append(column.astype(str).tolist())
         return texts, values
+
+    def _first_cell(self, which: Matrix, place: int) -> str:
+        """Where the first of some rows has its cell of a column; empty if there are none."""
+        rows = np.flatnonzero(which)
+        return f"{self.path}, row {rows[0] + 1}, column {self.header[place]!r}" if len(rows) else ""
 
     def matrix(self) -> tuple[list[str] | None, list[str] | None, Matrix]:
         """The names of the rows and of the columns, if there are any, and the numbers."""
         first = 1 if self.has_names else 0
-        texts, values = self.columns(range(first), range(first, self.width))
+        texts, values = self.columns(range(first), range(first, self.width), gaps=True)
         return (texts[0] if texts else None), self.header[first:], values
 
     def _numbers(self, place: int) -> Matrix:

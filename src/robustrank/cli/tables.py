@@ -123,7 +123,7 @@ def _in_order(names: Sequence[str]) -> list[int]:
 def _triples(table: Table, names: Sequence[str]) -> ObservedTable:
     own, other = (place_of(table, name, numeric=False) for name in names[:2])
     value = place_of(table, names[2])
-    labels, numbers = table.columns([own, other], [value])
+    labels, numbers = table.columns([own, other], [value], gaps=True)
     present = np.flatnonzero(~np.isnan(numbers[:, 0]))
     if not len(present):
         raise ValueError(f"{table.path} has no values in the column {names[2]!r}")

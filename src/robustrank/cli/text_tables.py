@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import math
 import re
 import zlib
 from array import array
@@ -27,6 +28,18 @@ _COMMENT = "#"
 
 class NotANumber(ValueError):  # noqa: N818
     """A cell that should have a number has text."""
+
+
+def missing_number(cell: str) -> ValueError:
+    """The error of a cell that has no number but needs one."""
+    return ValueError(
+        f"{cell}: the number is missing; write it, or remove this measurement from A and y"
+    )
+
+
+def missing_name(cell: str) -> ValueError:
+    """The error of a cell that has no name, in a row that has numbers."""
+    return ValueError(f"{cell}: the name is missing; write it, or remove this row")
 
 
 @dataclass(eq=False)
@@ -58,15 +71,23 @@ class TextTable:
         if self.header is not None and self.header[place] and self._is_number(self.header[place]):
             self.header = None
 
-    def columns(self, labels: Sequence[int], numbers: Sequence[int]) -> tuple[Labels, Matrix]:
-        """Some columns as text, and others as numbers: an array (rows, columns)."""
+    def columns(
+        self, labels: Sequence[int], numbers: Sequence[int], *, gaps: bool = False
+    ) -> tuple[Labels, Matrix]:
+        """Some columns as text, and others as numbers: an array (rows, columns).
+
+        With ``gaps``, numbers may be missing, and names where they are.
+        """
         texts: Labels = [[] for _ in labels]
         values, known = array("d"), dict[str, str]()
         for line, row in self._checked_rows():
+            found = [self._number(row, line, place, gaps=gaps) for place in numbers]
+            values.extend(found)
             for column, place in zip(texts, labels, strict=True):
                 text = row[place].strip()
+                if not text and not any(map(math.isnan, found)):
+                    raise missing_name(self._cell(line, place))
                 column.append(known.setdefault(text, text))  # a name that is repeated is kept once
-            values.extend(self._number(row, place, line) for place in numbers)
         return texts, np.asarray(values).reshape(-1, len(numbers))
 
     def matrix(self) -> tuple[list[str] | None, list[str] | None, Matrix]:
@@ -76,10 +97,8 @@ class TextTable:
         if self.header is not None:  # numbers are names below an empty corner
             named = named or not self.header[0]
         first = 1 if named else 0
-        values = [
-            [self._number(row, place, line) for place in range(first, self.width)]
-            for line, row in rows
-        ]
+        places = range(first, self.width)
+        values = [[self._number(row, line, k, gaps=True) for k in places] for line, row in rows]
         return (
             [row[0].strip() for _, row in rows] if named else None,
             self.header and self.header[first:],
@@ -98,23 +117,27 @@ class TextTable:
         """Whether a cell has a number, or marks a missing one."""
         return self._value(text.strip()) is not None
 
-    def _number(self, row: Sequence[str], place: int, line: int) -> float:
-        """The number in a cell; NaN if it is missing."""
+    def _number(self, row: Sequence[str], line: int, place: int, *, gaps: bool) -> float:
+        """The number in a cell; NaN if it is missing, which raises unless there may be gaps."""
         text = row[place].strip()
         value = self._value(text)
         if value is None:
-            column = place + 1 if self.header is None else repr(self.header[place])
-            raise NotANumber(
-                f"{self.path}, line {line}: {text!r} is not a number, in the column {column}"
-            )
+            raise NotANumber(f"{self._cell(line, place)}: {text!r} is not a number")
+        if not gaps and math.isnan(value):
+            raise missing_number(self._cell(line, place))
         used = "," if "," in text else "." if "." in text else ""
         self._point = self._point or used
         if used and used != self._point:
             raise ValueError(
-                f"{self.path}, line {line}: {text!r} is written with {used!r}, and numbers before "
-                f"it with {self._point!r}; expected the same in the whole file"
+                f"{self._cell(line, place)}: {text!r} is written with {used!r}, and numbers "
+                f"before it with {self._point!r}; expected the same in the whole file"
             )
         return value
+
+    def _cell(self, line: int, place: int) -> str:
+        """Where a cell is, in words."""
+        name = self.header[place] if self.header else ""
+        return f"{self.path}, line {line}, column {repr(name) if name else place + 1}"
 
     def _value(self, text: str) -> float | None:
         if self.delimiter == ";" and _DECIMAL_COMMA.fullmatch(text):

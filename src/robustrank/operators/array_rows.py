@@ -146,7 +146,9 @@ def open_zarr(path: PathLike) -> Any:
     try:
         import zarr
     except ImportError as error:
-        raise ImportError(f"{path} is a folder; reading zarr needs: pip install zarr") from error
+        raise ImportError(
+            f"{path} is a folder; reading zarr needs: pip install 'robustrank[files]'"
+        ) from error
     try:
         array = zarr.open(path, mode="r")
     except Exception as error:  # of many types

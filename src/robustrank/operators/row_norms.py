@@ -33,13 +33,15 @@ def row_norms(flat: Array, first: int = 0, name: str = "A") -> Array:
 
 
 def _by_numpy(flat: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    squares = np.empty(len(flat), flat.dtype)
+    m, squares = len(flat), np.empty(len(flat), flat.dtype)
 
-    def fill(block: slice) -> None:
+    def fill(pairs: slice) -> None:
+        # ``einsum`` adds a single row in another order, so that threads get at least two.
+        rows = slice(2 * pairs.start, 2 * pairs.stop if 2 * pairs.stop < m - 1 else m)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            np.einsum("ij,ij->i", flat[block], flat[block], out=squares[block])
+            np.einsum("ij,ij->i", flat[rows], flat[rows], out=squares[rows])
 
-    in_blocks(len(flat), fill)
+    in_blocks(max(m // 2, 1), fill)
     return np.sqrt(squares)
 
 

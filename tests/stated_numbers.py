@@ -1,0 +1,227 @@
+"""Sentences of the documentation, written with the constants of the code.
+
+A part of a sentence is enough; line breaks do not matter.
+"""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from robustrank import problem
+from robustrank.api import large_pca, many
+from robustrank.certificate import (
+    clusters,
+    conclusion,
+    counting,
+    determination,
+    evidence,
+    held_out,
+    noise,
+    parts,
+    rank_check,
+)
+from robustrank.completion import conclusion as completed
+from robustrank.completion import contested, refinement, repair, residual_structure, scales, support
+from robustrank.completion import search as completion
+from robustrank.completion.ridge_path import RidgePath
+from robustrank.operators import linear_map, sharded
+from robustrank.planning import curves
+from robustrank.result import rank_table
+from robustrank.solvers import (
+    base,
+    best_attempt,
+    challengers,
+    evidence_fit,
+    final_fit,
+    gauss_newton,
+    search,
+)
+from robustrank.solvers.candidates import FAULTS, MESSAGES, PATIENT, SOFT, STRICT
+from robustrank.solvers.message_passing import outlier_density, relations
+from robustrank.solvers.message_passing import solver as messages
+from robustrank.uncertainty import covariance
+
+_WORDS: tuple[str, ...] = ("zero", "one", "two", "three", "four", "five", "six", "seven")
+_WORDS += ("eight", "nine", "ten", "eleven", "twelve")
+
+
+def word(number: float | None) -> str:
+    """A small whole number in words."""
+    assert number is not None
+    assert number == int(number)
+    return _WORDS[int(number)]
+
+
+def percent(share: float) -> str:
+    """A share with at most three digits, as the pages write it."""
+    return f"{100 * share:.3g} %"
+
+
+def small(number: float) -> str:
+    """A small number as the pages write it, 1e-6 instead of 1e-06."""
+    return f"{number:g}".replace("e-0", "e-") if number < 1e-4 else f"1e{math.log10(number):.0f}"
+
+
+def _inner_accuracy(misfit: float) -> float:
+    return float(gauss_newton.GaussNewton._accuracy(np.asarray(misfit), 1e-16))
+
+
+def _tolerance_of_completion() -> float:
+    sample: Any = SimpleNamespace(row_values=np.ones(1), deviation=1.0)
+    return refinement.exact_tolerance(sample)
+
+
+_path = RidgePath()
+_first_messages: Any = MESSAGES.first
+_fault_messages: Any = FAULTS.first
+_exact = small(counting._SMALL)
+_low, _high = noise._USUAL_KURTOSIS
+_last_step = gauss_newton._SMALLEST_VALUES * SOFT.tolerance
+_last_roundings = gauss_newton._ROUNDINGS * SOFT.tolerance
+
+STATED: dict[str, list[str]] = {
+    "docs/how-it-works.md": [
+        f"relative residual of {_inner_accuracy(1.0):g} at first, and of "
+        f"{_inner_accuracy(0.01) / 0.01:g} times the misfit later",
+        f"a schedule that decreases by {percent(1 - SOFT.damping.decay)} per step",
+        f"The width ω starts at {word(SOFT.weighting.width)} typical measurements",
+        f"It decreases by {percent(1 - SOFT.weighting.decay)} per step, and is never more than "
+        f"{word(SOFT.weighting.max_medians)} medians",
+        f"When the misfit falls below {small(gauss_newton._SMALL_MISFIT)}, the damping",
+        f"the misfit is below {percent(gauss_newton._LARGE_NOISE)} and the step size falls below "
+        f"{gauss_newton._SMALL_STEP:g} times the error",
+        f"by `patient` after {PATIENT.settling.start_after} steps and by the others after "
+        f"{STRICT.settling.start_after},",
+        f"changes the factors by less than {small(gauss_newton._SMALL_CHANGE)}",
+        f"The truncation is at {word(SOFT.settling.alpha_h)} medians",
+        f"After {word(gauss_newton._SETTLING_STEPS)} steps the set of inliers is frozen",
+        f"once a step is shorter than {small(gauss_newton._TINY_CHANGE)}",
+        f"by {outlier_density._ON_AXIS // 2} narrow normal components on each side",
+        f"estimated by {word(messages._MIXTURE_UPDATES)} steps of expectation–maximization",
+        f"fits at least {percent(relations._MAJORITY)} of the measurements better",
+        f"has {outlier_density._BETWEEN_QUANTILES - 2} more components, between quantiles",
+        f"The iteration continues to an error of {small(_fault_messages.target_error)}",
+        f"When its error is below {_first_messages.target_error:g} times the estimate",
+        f"ends after {_first_messages.patience} steps without progress",
+        f"more than {percent(problem._COMMON_PART)} of ‖A_i‖²",
+        f"narrowed by a factor of {evidence_fit._DECAY:g} per step",
+        f"less than {word(rank_check._CLEAR_OF_NOISE)} times the edge of the noise spectrum",
+        f"Gauss–Newton with p = {SOFT.weighting.power:g} and a cutoff of "
+        f"{word(SOFT.weighting.cutoff_medians)} medians, at most {SOFT.max_iterations} steps",
+        f"Gauss–Newton with p = {STRICT.weighting.power:g}, a cutoff of "
+        f"{word(STRICT.weighting.cutoff_medians)} medians, an initialization truncated at "
+        f"{word(STRICT.alpha_y)}, δ = {STRICT.damping.misfit_factor:g} misfit²",
+        f"Gauss–Newton with p = {PATIENT.weighting.power:g}, damping "
+        f"{PATIENT.damping.initial:g} · {PATIENT.damping.decay:g}^t whatever the misfit, "
+        f"{word(PATIENT.rank_schedule.extra)} extra columns",
+    ],
+    "docs/guide/certificate.md": [
+        f"by more than a factor of {final_fit._SIMILAR:g} between the tenth and the ninetieth",
+        f"at an angle below {clusters._ANGLE:g}, are repetitions",
+        f"by {word(clusters._PROBES)} random directions in the tangent map (neighbors in "
+        f"{clusters._PROBES} dimensions at an angle of {clusters._ANGLE:g}",
+        f"confirmed by {word(clusters._PROBES)} more, and only then by "
+        f"{word(clusters._CONFIRMING_PROBES)} passes",
+        f"its residual is at most {_exact} ({counting._ROUNDINGS:,} machine epsilons in float32)",
+        f"within the tolerance are below {counting._MOSTLY_BELOW:g} times it, they are noise",
+        f"more than {word(counting._BEYOND - 1)} residuals (plus {word(counting._BEYOND - 1)} "
+        f"times {_exact} m) are above the tolerance and within {word(counting._BEYOND)} times it",
+        f"must fit d + {counting._MARGIN} + {counting._MARGIN} · {_exact} m measurements",
+        f"may be fitted to {small(determination._CLOSE)} in all of "
+        f"{word(determination._PROBES)} cases",
+        f"(below {small(parts._INFORMS)} of the largest, in energy)",
+        f"must be at most {small(parts._BY_CHANCE)} divided by the number of rows and columns",
+        f"Where at least 2 r + {parts._SEARCHABLE} are rejected",
+        f"The last step is at most {_last_step:g} σ_r (or {_last_roundings:,.0f} roundings of ‖X‖",
+        f"is below τ and above {evidence._CLEARLY_LARGER:g} σ add",
+        f"if there are at most {base._FEW_UNKNOWNS} unknowns r (n1 + n2)",
+        f"if their evidence is larger by {final_fit._CLEARLY_MORE:g} for each measurement",
+        f"if the evidence is at least {final_fit._COMPROMISE:g} d and the residuals have a "
+        f"kurtosis below {final_fit._KURTOSIS:g}, a skewness above {final_fit._SKEWNESS:g} "
+        f"standard deviations, or grow with the prediction by {final_fit._GROWTH:g}",
+        f"above {word(rank_check._CLEAR_OF_NOISE)} times the edge of the noise and, if the last "
+        f"column adds less than {search._LITTLE:g} σ to the typical inlier or there are fewer "
+        f"than {search._FEW:g} d inliers",
+        f"must not have more than {word(search._MORE_NOISE)} times the noise",
+        f"no singular value above {rank_check._ABOVE_NOISE:g} times the edge of the noise, and if "
+        f"the noise is at most {percent(rank_check._SMALL_NOISE)} of τ where there are fewer than "
+        f"{rank_check._FEW_INLIERS:g} inliers for each degree of freedom",
+        f"goes on for {evidence_fit._LONG_PATIENCE} steps without improvement if the noise is "
+        f"above {percent(evidence_fit._LOW_NOISE)} of τ or there are at most "
+        f"{base._FEW_UNKNOWNS} unknowns, and else for {evidence_fit._PATIENCE}",
+        f"if the noise is at most {percent(search._LOW_NOISE)} of τ, the evidence "
+        f"{search._AMPLE:g} times what is required",
+        f"(up to {noise._CONSPICUOUS:g}, and a kurtosis between {_low:g} and {_high:g})",
+        f"by more than {word(best_attempt._DIFFERENT)} times their expected errors",
+        f"at least {conclusion._EVIDENCE:g} + min({conclusion._PER_DEGREE:g} d, "
+        f"{conclusion._PER_DEGREE_OF_MANY:g} d + {conclusion._PER_ROOT:g} √d)",
+        f"also needs {conclusion._REDUNDANT} inliers more than degrees of freedom",
+        f"Noise at most {percent(conclusion.NOISE_LIMIT)} of τ**, and **expected error at most "
+        f"{percent(conclusion._ERROR_LIMIT)}**",
+        f"from {word(determination._TRACE_PROBES)} random tangent vectors",
+        f"at most {conclusion._HELD_OUT_LIMIT:g} τ, and more than half must be predicted to "
+        f"{conclusion._PREDICTED:g} times the largest residual",
+        f"At least {held_out._ENOUGH} are predicted, or all",
+        f"must be below {noise._LARGEST_STATISTIC:g}. The kurtosis must be below "
+        f"{noise._LARGEST_KURTOSIS:g}",
+        f"at most {percent(noise._MOST_NEAR)} of the inliers' number may be rejected",
+        f"by a margin of {percent(conclusion._MARGIN)}",
+        f"at least {parts._CONTESTABLE:g} times as many as the supporting ones",
+        f"fits {word(challengers._BEYOND_CHANCE)} measurements more than it has parameters (for "
+        f"noise: to {challengers._WITHIN_NOISE:g} σ)",
+        f"(a cosine above {challengers._PARALLEL:g}, or less than "
+        f"{percent(challengers._NEGLIGIBLE)} of its norm)",
+        f"at least {challengers._OPPOSITE:g} times as many as the inliers",
+    ],
+    "docs/guide/completion.md": [
+        f"alternating {scales._LEVEL:g}-quantiles of log |value|",
+        f"a ridge that decreases from {_path.ridge:g} times the largest singular value by a factor "
+        f"of {_path.decay:g}, for {_path.steps} steps",
+        f"leaves at most {percent(completion._EXPLAINED)} of a typical entry",
+        f"searched again in their own units, at most {word(completion._LEVELS - 1)} times",
+        f"more than {large_pca._LARGE // 10**6} million entries is split",
+        f"at least {word(repair.EXTRA)} inliers more than unknowns",
+        f"are inliers ({percent(support._MAJORITY_WITH_NOISE)} with noise)",
+        f"(in {word(support._TRIALS)} random trials, more than {percent(support._UNCHECKED)} of an "
+        f"error is left as its residual; {percent(support._UNCHECKED_BY_NOISE)} with noise)",
+        f"the probability that they determine the row is at most {small(support._BY_CHANCE)}",
+        f"does not fit nearly as many entries ({contested._OPPOSITE:g} times)",
+        f"its residual is at most {small(_tolerance_of_completion())} (1,000 machine epsilons in "
+        "float32) of a typical entry",
+        f"and {word(completion._MARGIN)} more than it has degrees of freedom",
+        f"needs {percent(completed._SUPPORT)} of the entries and "
+        f"{completed._SUPPORT_PER_UNKNOWN:g} for each degree of freedom; noise of at most "
+        f"{percent(completed._LARGEST_NOISE)} of a typical entry",
+        f"({completed._BETTER:g} to {completed._WORSE:g} times) and show an error of the matrix of "
+        f"at most {percent(completed._LARGEST_ERROR)}",
+        f"a largest singular value of at most {completed._STRUCTURE:g} times that with random",
+    ],
+    "docs/guide/rank.md": [
+        f"by a factor of at least {word(rank_table._CLEAR)} while",
+        f"leaves at most {percent(completion._EXPLAINED)} of a typical entry",
+        f"up to {residual_structure.largest_structure_of_noise((300, 250)):.2f} at 300 × 250, and "
+        f"{residual_structure.largest_structure_of_noise((60, 12)):.2f} at 60 × 12",
+    ],
+    "docs/guide/error-bars.md": [f"Up to {covariance._LARGEST_INVERSE:,} unknowns"],
+    "docs/guide/gpu.md": [f"as fit in memory, up to {many._LARGEST_BATCH}"],
+    "docs/guide/measurements.md": [f"estimated by {linear_map._NORM_PROBES} products"],
+    "docs/guide/planning.md": [
+        f"d + {curves.REDUNDANT}, and with noise d + {curves.REDUNDANT_WITH_NOISE}"
+    ],
+    "docs/guide/scale.md": [
+        f"shards of {sharded._SHARD_BYTES // 2**20} MiB, or at most {sharded._MOST_SHARDS:,} "
+        "larger ones",
+    ],
+    "docs/guide/troubleshooting.md": [
+        f"A row needs at least {word(repair.EXTRA)} more inliers than the rank",
+        f"noise above {percent(conclusion.NOISE_LIMIT)} of a typical measurement",
+    ],
+    "README.md": [
+        f"above {percent(conclusion.NOISE_LIMIT)} of a typical measurement "
+        f"({percent(completed._LARGEST_NOISE)} for entries)"
+    ],
+}
