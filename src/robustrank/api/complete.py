@@ -161,7 +161,8 @@ def complete(
     data = observed(X, shape, mask)
     _check_rank(rank, data.shape)
     unit = _unit(data.values)
-    scaled = data.values / unit
+    with np.errstate(over="ignore"):
+        scaled = data.values / unit
     usable = Usable(scaled)
     part = Occupied(usable.of(data.rows), usable.of(data.columns), data.shape)
 
