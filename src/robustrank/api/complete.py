@@ -161,9 +161,7 @@ def complete(
     data = observed(X, shape, mask)
     _check_rank(rank, data.shape)
     unit = _unit(data.values)
-    with np.errstate(over="ignore"):
-        scaled = data.values / unit
-    usable = Usable(scaled)
+    usable = Usable(data.values, unit)
     part = Occupied(usable.of(data.rows), usable.of(data.columns), data.shape)
 
     def in_user_units(left: Array, right: Array) -> tuple[Array, Array]:
@@ -172,7 +170,7 @@ def complete(
 
     watch = Watch(callback, ends, in_user_units)
     with full_precision(data.values), np.errstate(all="ignore"):
-        sample = Sample.of(part.entries, usable.of(scaled))
+        sample = Sample.of(part.entries, usable.of(data.values) / unit)
         try:
             bound = None if rank is None else min(rank, *sample.shape)
             search = Search(sample, generator, watch)
