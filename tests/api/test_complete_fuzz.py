@@ -192,8 +192,12 @@ def check(seed: int) -> None:
         assert is_raised_in_words(error), repr(error)  # noqa: PT017
         return
     assert len(text) > 100
-    known = np.ix_(result.left.any(axis=1), result.right.any(axis=1))  # NaN without any entry
-    assert np.isfinite(np.asarray(result.matrix, float)[known]).all(), result
+    rows, columns, residuals = (np.asarray(part) for part in result.entries)
+    empty = np.ones(result.shape, bool)
+    empty[np.ix_(*(np.unique(part[np.isfinite(residuals)]) for part in (rows, columns)))] = False
+    matrix = np.asarray(result.matrix, float)
+    assert np.isnan(matrix[empty]).all(), result
+    assert np.isfinite(matrix[~empty]).all(), result
     assert result.sparse.shape == result.shape
     if result.status is rr.Status.RECOVERED:
         assert result.certificate.supporting >= result.certificate.required

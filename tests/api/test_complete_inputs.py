@@ -223,6 +223,7 @@ def test_rows_and_columns_without_entries_are_nan(form: str) -> None:
     np.testing.assert_array_equal(np.isnan(np.asarray(result.matrix)), empty)
     i, j = np.indices(X.shape)
     np.testing.assert_array_equal(np.isnan(result.predict(i, j)), empty)
+    np.testing.assert_array_equal(np.isnan(result.standard_error(i, j)), empty)
     np.testing.assert_allclose(np.asarray(result.matrix)[~empty], PROBLEM.matrix[~empty])
     assert result.undecided_rows.tolist() == [4]
     assert {7, 8} <= set(result.undecided_columns.tolist())

@@ -17,6 +17,7 @@ from command_line import COMMAND, on_terminal, run, wait_for
 
 import robustrank as rr
 from robustrank.cli.complete import complete
+from robustrank.cli.data import read_start
 from robustrank.simulate import plant_entries
 
 PROBLEM = plant_entries(40, 30, 2, 800, outliers=0.1, outlier_model="huge", rng=1)
@@ -113,6 +114,8 @@ def test_arrays_as_output(folder: Path, tmp_path: Path) -> None:
         assert archive["outliers"].sum() == 80
         assert archive["undecided_rows"].tolist() == archive["undecided_columns"].tolist() == []
     np.testing.assert_array_equal(rr.load(tmp_path / "m.npz").matrix, matrix)
+    with pytest.raises(ValueError, match="is a completed matrix; --resume needs a result of"):
+        read_start(tmp_path / "m.npz", None)
 
 
 def test_every_form_of_a_table_gives_the_same_result(tmp_path: Path) -> None:

@@ -188,6 +188,9 @@ def test_pickled_completions_have_error_bars() -> None:
     again = pickle.loads(pickle.dumps(result))
     np.testing.assert_array_equal(again.interval([0, 1], [2, 3]), (low, high))
     np.testing.assert_array_equal(again.outlier_probability, result.outlier_probability)
+    given: Any = result
+    with pytest.raises(TypeError, match="A Completion has its entries"):
+        rr.with_data(given, entries.incomplete, entries.values)
 
 
 def test_saved_and_pickled_results_ask_for_their_data(

@@ -163,9 +163,7 @@ def complete(
     data = observed(X, shape, mask)
     _check_rank(rank, data.shape)
     unit = _unit(data.values)
-    with np.errstate(over="ignore"):  # what overflows is an outlier
-        scaled = data.values / unit
-    usable = Usable(scaled)
+    usable = Usable(data.values, unit)
     part = Occupied(usable.of(data.rows), usable.of(data.columns), data.shape)
 
     def in_user_units(left: Array, right: Array) -> tuple[Array, Array]:
@@ -175,7 +173,7 @@ def complete(
     watch = Watch(callback, ends, in_user_units)
     threads = limited_blas_threads(threads_for(int(data.values.shape[0])))
     with full_precision(data.values), np.errstate(all="ignore"), threads:
-        sample = Sample.of(part.entries, usable.of(scaled))
+        sample = Sample.of(part.entries, usable.of(data.values) / unit)
         try:
             bound = None if rank is None else min(rank, *sample.shape)
             search = Search(sample, generator, watch)

@@ -46,9 +46,10 @@ class Usable:
     Those are infinite, or so large beside a typical entry that their products would overflow.
     """
 
-    def __init__(self, scaled: Array) -> None:
-        xp = namespace(scaled)
-        flags = xp.abs(scaled) <= float(xp.finfo(scaled.dtype).max) ** 0.25
+    def __init__(self, values: Array, typical: float) -> None:
+        xp = namespace(values)
+        with np.errstate(over="ignore"):
+            flags = xp.abs(values / typical) <= float(xp.finfo(values.dtype).max) ** 0.25
         self._flags = None if bool(xp.all(flags)) else flags
 
     def of(self, array: Array) -> Array:

@@ -13,7 +13,7 @@ class CompletionCertificate:
     Attributes
     ----------
     entries
-        The number of observed entries.
+        The number of observed entries that are finite.
     inliers
         The number of entries that the matrix fits: up to rounding if ``noise`` is zero, or up to
         noise.

@@ -86,7 +86,8 @@ def matched_columns(columns: Any, labels: Any) -> Vector:
 
 def _found(wanted: Any, labels: Any, name: str) -> Vector:
     """The place of each label, −1 if it is not known."""
-    if len(set(labels)) < len(labels):
+    unique = getattr(labels, "is_unique", None)
+    if not (len(set(labels.tolist())) == len(labels) if unique is None else unique):
         raise KeyError(f"{name}: labels of the data occur several times; make them unique first")
     if hasattr(labels, "get_indexer"):
         return np.asarray(labels.get_indexer(wanted))

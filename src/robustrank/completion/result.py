@@ -201,16 +201,14 @@ class Completion(WithErrorBars):
         >>> bool(abs(result.predict([0, 1], [5, 7]) - planted.matrix[[0, 1], [5, 7]]).max() < 1e-9)
         True
         """
-        own, other, shape = self._positions(rows, columns)
-        values = entries_at(self.left, self.right, (own, other, shape))
-        empty_rows, empty_columns = self._empty
-        return with_gaps(values, (empty_rows[own] | empty_columns[other]).reshape(shape))
+        positions = self._positions(rows, columns)
+        return with_gaps(entries_at(self.left, self.right, positions), self._gaps(positions))
 
     def standard_error(self, rows: Any, columns: Any) -> Vector:
         """The standard errors of the entries that ``predict`` gives; zero if the fit is exact.
 
         They follow from the noise and from which entries are observed, and do not apply to
-        undecided rows and columns.
+        undecided rows and columns. They are NaN where ``predict`` is.
 
         Parameters
         ----------
@@ -267,8 +265,18 @@ class Completion(WithErrorBars):
         return interval_around(center, error, level, accuracy, noise=noise)
 
     def _error(self, accuracy: Accuracy, rows: Any, columns: Any) -> Vector:
-        own, other, shape = self._positions(rows, columns)
-        return accuracy.of_entries(own, other).reshape(shape)
+        own, other, shape = positions = self._positions(rows, columns)
+        error: Vector = with_gaps(
+            accuracy.of_entries(own, other).reshape(shape), self._gaps(positions)
+        )
+        return error
+
+    def _gaps(self, positions: tuple[Vector, Vector, tuple[int, ...]]) -> Vector:
+        """Which entries are in rows or columns about which nothing is known."""
+        own, other, shape = positions
+        empty_rows, empty_columns = self._empty
+        gaps: Vector = (empty_rows[own] | empty_columns[other]).reshape(shape)
+        return gaps
 
     def _positions(self, rows: Any, columns: Any) -> tuple[Vector, Vector, tuple[int, ...]]:
         """Row and column numbers as vectors, and the shape of both."""

@@ -61,7 +61,7 @@ class LowRankRegressor(RegressorMixin, BaseEstimator):
     inlier_mask_ : array of shape (n_samples,)
         False for the targets that were rejected as outliers.
     scale_ : float
-        The standard deviation of the noise of the inliers.
+        The standard deviation of the noise of the inliers; zero if the fit is exact.
     rank_ : int
         The rank of M.
     n_iter_ : int
@@ -204,7 +204,7 @@ class LowRankRegressor(RegressorMixin, BaseEstimator):
             result, self.intercept_ = solve(X, y, self.time_limit), 0.0
         self.coef_ = namespace(X).reshape(result.matrix, (-1,))
         self.inlier_mask_ = ~result.outliers
-        self.scale_ = float(result.certificate.sigma)
+        self.scale_ = float(result.noise)
         self.rank_, self.n_iter_ = result.rank, result.iterations
         self.result_: Any = result
         return result

@@ -54,7 +54,8 @@ class NotCertifiedWarning(UserWarning):
     --------
     To raise an error instead:
 
-    >>>     >>> import robustrank as rr
+    >>> import warnings
+    >>> import robustrank as rr
     >>> planted = rr.simulate.plant(16, 12, rank=1, measurements=37, outliers=0.1, rng=2)
     >>> result = rr.recover(planted.A, planted.y, rank=1)
     >>> with warnings.catch_warnings():
