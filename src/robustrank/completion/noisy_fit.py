@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from robustrank.backend import Array, inverse_positive_definite, like, namespace
+from robustrank.backend import Array, epsilon, inverse_positive_definite, like, namespace
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.watch import Watch
 from robustrank.linalg import point_of, scale_columns
@@ -21,7 +21,7 @@ from robustrank.linalg import point_of, scale_columns
 _FEWEST_INLIERS, _MOST_INLIERS = 0.5, 0.999
 _WIDER = 3.0  # outliers have at least this many times the deviation of the noise
 _LEAST_VARIANCE = 1e-12  # relative to the largest and to the noise
-_ROUNDING = 1e-14  # keeps a matrix invertible, relative to the largest
+_ROUNDINGS = 64  # keep a matrix invertible, relative to the largest
 _NEGLIGIBLE = 1e-3  # a column whose share of the matrix is smaller is removed
 
 
@@ -169,7 +169,8 @@ def _posterior(
     moments = xp.reshape(sample.by_rows.sums(weights, second), (-1, r, r))
     eye = xp.eye(r, **like(Q))
     largest = float(xp.max(xp.abs(moments)))
-    ridge = eye * (noise**2 / variances)[:, None] + _ROUNDING * largest * eye
+    rounding = _ROUNDINGS * epsilon(Q) * largest
+    ridge = eye * (noise**2 / variances)[:, None] + rounding * eye
     inverse = inverse_positive_definite(moments + ridge)
     right = sample.by_rows.sums(weights * sample.row_values, Q)
     return (inverse @ right[..., None])[..., 0], noise**2 * inverse, moments
