@@ -9,6 +9,7 @@
 # make fuzz         100,000 calls with random input, valid or not
 # make bench-entries   speed of complete and robust_pca, also relative to other methods
 # make bench-scale     data larger than memory and clusters: speed, memory, a model of the time
+# make bench-threads   small problems with and without threads of BLAS, beside a busy process
 # make bench-ranks     how often the rank is found if none is given, and the cost
 # make planning-table       the table of robustrank.plan, from the rows in results/
 # make baseline             what this version answers to 2,000 problems; make baseline-compare
@@ -28,7 +29,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: setup demo docs planning-table study-certificates baseline baseline-compare test test-slow test-gpu fuzz check format bench bench-entries bench-scale bench-ranks reproduce bench-gpu figures picture lock clean
+.PHONY: setup demo docs planning-table study-certificates baseline baseline-compare test test-slow test-gpu fuzz check format bench bench-entries bench-scale bench-threads bench-ranks reproduce bench-gpu figures picture lock clean
 
 setup: $(READY)
 
@@ -102,6 +103,10 @@ bench-scale: $(READY)
 	@mkdir -p out
 	@$(BIN)/python benchmarks/scale.py --json out/bench-scale.json $(if $(LARGE),--large) \
 	  $(if $(QUICK),--quick)
+
+bench-threads: $(READY)
+	@mkdir -p out
+	@$(BIN)/python benchmarks/threads.py --json out/bench-threads.json
 
 bench-ranks: $(READY)
 	@mkdir -p out

@@ -213,3 +213,9 @@ def check(seed: int) -> None:
 @given(st.integers(0, 2**64 - 1))
 def test_any_data_gives_an_answer_or_an_error_in_words(seed: int) -> None:
     check(seed)
+
+
+@pytest.mark.parametrize("seed", [1025, 100_604, 201_459])
+def test_cases_that_once_failed(seed: int) -> None:
+    """Rounding errors as sizes of a column, a singular matrix in float32, and tiny features."""
+    check(seed)

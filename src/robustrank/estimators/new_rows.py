@@ -79,16 +79,16 @@ class RowModel:
     def _posterior_mean(self, X: Vector, used: Vector, undecided: Vector) -> Vector:
         """The mean of the rows of the left factor, given the used entries of X."""
         rank, typical = self.right.shape[1], self.completion.typical_size
-        least = np.where(undecided, _LEAST_NOISE_UNDECIDED, _LEAST_NOISE) * typical
-        noise = np.maximum(self.completion.noise, least)
+        least = np.where(undecided, _LEAST_NOISE_UNDECIDED, _LEAST_NOISE)
+        noise = np.maximum(self.completion.noise / typical, least)
         # In coordinates in which the prior is standard normal, no matrix is singular.
         root = _square_root(self.covariance)
-        right = self.right @ root
+        right = self.right @ root / typical
         squares = (right[:, :, None] * right[:, None, :]).reshape(len(right), rank**2)
         normal = (used @ squares).reshape(len(X), rank, rank)
         rounding = 4 * np.finfo(float).eps * np.trace(normal, axis1=1, axis2=2)
         normal += np.maximum(noise**2, rounding)[:, None, None] * np.eye(rank)
-        values = np.where(used, X - self.right @ self.mean, 0.0) @ right
+        values = np.where(used, X - self.right @ self.mean, 0.0) / typical @ right
         return np.asarray(self.mean + np.linalg.solve(normal, values[..., None])[..., 0] @ root.T)
 
 
