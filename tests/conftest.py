@@ -1,12 +1,14 @@
-"""Fixtures shared by all tests: array libraries, dtypes, a small planted problem, Ctrl-C."""
+"""Fixtures shared by all tests: array libraries, dtypes, a small problem, clusters, Ctrl-C."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -69,6 +71,34 @@ def dtype(request: pytest.FixtureRequest) -> str:
 def small() -> Planted:
     """An easy problem: 20 × 15, rank 2, 400 measurements, 5 % huge outliers."""
     return plant(20, 15, 2, 400, outliers=0.05, rng=11)
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Any:
+    """A context of multiprocessing whose processes start quickly, with the libraries imported.
+
+    Windows has none; processes are started as usual there.
+    """
+    dask = pytest.importorskip("dask")
+    utils = pytest.importorskip("distributed.utils")
+    if sys.platform != "win32":
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+        used = ["distributed", "robustrank.cluster", "robustrank.operators.sharded"]
+        utils.get_mp_context().set_forkserver_preload(used)
+    return utils.get_mp_context()
+
+
+@pytest.fixture(scope="session")
+def clients(fork_server: Any) -> Iterator[Callable[[int], Any]]:  # noqa: ARG001
+    """Clients of clusters with a given number of workers, for tests that end none of them.
+
+    A cluster is started when it is needed; the marker ``xdist_group("cluster")`` keeps the tests
+    that share it in one process.
+    """
+    from robustrank.cluster import local_cluster
+
+    with contextlib.ExitStack() as stack:
+        yield functools.cache(lambda workers: stack.enter_context(local_cluster(workers)))
 
 
 @pytest.hookimpl(tryfirst=True)  # before the tests are selected by their markers
