@@ -55,13 +55,13 @@ demo: $(DEMO_READY)
 	@$(BIN)/robustrank demo --report out/demo.html
 
 # One BLAS thread in each of two processes; with more, the processes compete for the cores.
-# Most of the time is compilation by JAX; the flag makes it faster.
+# The flag makes compilation by JAX faster. Tests with JAX, or with clusters, stay in one process.
 test: $(READY)
-	XLA_FLAGS=--xla_backend_optimization_level=0 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
+	XLA_FLAGS=--xla_backend_optimization_level=0 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 
 # Mostly JAX on the CPU, in single precision and with many sizes.
 test-slow: $(READY)
-	XLA_FLAGS=--xla_backend_optimization_level=0 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest -m "slow and not gpu" --numprocesses 2
+	XLA_FLAGS=--xla_backend_optimization_level=0 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest -m "slow and not gpu" --numprocesses 2 --dist loadgroup
 
 # The tests of PyTorch, JAX and CuPy on a GPU, whichever are installed. JAX must not reserve most of
 # the GPU memory in every process.

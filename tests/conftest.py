@@ -103,10 +103,15 @@ def clients(fork_server: Any) -> Iterator[Callable[[int], Any]]:  # noqa: ARG001
 
 @pytest.hookimpl(tryfirst=True)  # before the tests are selected by their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """JAX compiles every operation for every dtype: by default it is tested with float64 only."""
+    """JAX compiles every operation for every dtype: by default it is tested with float64 only.
+
+    Its tests are in one process, which compiles every operation once.
+    """
     for item in items:
         given = getattr(getattr(item, "callspec", None), "params", {})
         by_jax = "jax" in (given.get("xp"), given.get("library"))
+        if by_jax:
+            item.add_marker(pytest.mark.xdist_group("jax"))
         single = given.get("dtype") == "float32"
         if by_jax and (single or item.get_closest_marker("slow_with_jax")):
             item.add_marker(pytest.mark.slow)

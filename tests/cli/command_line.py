@@ -1,7 +1,7 @@
 """The command ``robustrank`` as a user runs it: its output and exit status, in a given folder.
 
-``run`` calls the command in this process, which saves the time of starting Python and importing
-NumPy. A few tests start a process, ``run_process``: those of signals, pipes and standard streams.
+``run`` calls the command in this process. A few tests start another one with ``run_process``: those
+of signals, pipes and standard streams.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ import io
 import os
 import re
 import select
-import signal
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import call
 
 from robustrank.cli import main
 
@@ -30,45 +29,8 @@ COMMAND = [sys.executable, "-m", "robustrank"]
 def run(
     *arguments: object, cwd: Path, stdout: io.TextIOWrapper | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Call the command in this process, and restore afterwards what it changes."""
-    command = [*COMMAND, *map(str, arguments)]
-    out = stdout or io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    error = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch, _as_in_a_new_process():
-        patch.chdir(cwd)
-        patch.setattr(sys, "argv", ["robustrank", *command[3:]])
-        patch.setattr(sys, "stdout", out)
-        patch.setattr(sys, "stderr", error)
-        try:
-            main()
-            status: Any = 0
-        except SystemExit as end:
-            status = end.code
-    return subprocess.CompletedProcess(command, status, *map(_text, (out, error)))
-
-
-@contextmanager
-def _as_in_a_new_process() -> Iterator[None]:
-    """Python's default warnings, which are errors in tests; signals are restored afterwards."""
-    names = ("SIGINT", "SIGTERM", "SIGHUP")
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    before = {number: signal.getsignal(number) for number in numbers}
-    with warnings.catch_warnings():
-        warnings.resetwarnings()
-        for ignored in (DeprecationWarning, PendingDeprecationWarning, ImportWarning):
-            warnings.simplefilter("ignore", ignored)
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-
-def _text(stream: io.TextIOWrapper) -> str:
-    if not isinstance(stream.buffer, io.BytesIO):
-        return ""
-    stream.flush()
-    return stream.buffer.getvalue().decode()
+    """Call the command in this process."""
+    return call(main, *arguments, cwd=cwd, stdout=stdout)
 
 
 def run_process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
