@@ -5,6 +5,7 @@
 # make test-gpu     the tests on a CUDA device          make figures    the figures of the documentation
 # make bench-gpu    GPU performance                     make lock       record the installed versions
 # make test-slow    tests that take long, mostly by compilation
+# make mutants      how many small errors in src the tests notice; more than an hour
 # make docs         the documentation site, docs/_build/html/index.html
 # make fuzz         100,000 calls with random input, valid or not
 # make bench-entries   speed of complete and robust_pca, also relative to other methods
@@ -27,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: setup demo docs planning-table study-certificates test test-slow test-gpu fuzz check format bench bench-entries bench-scale bench-ranks reproduce bench-gpu figures picture lock clean
+.PHONY: setup demo docs planning-table study-certificates test test-slow test-gpu mutants fuzz check format bench bench-entries bench-scale bench-ranks reproduce bench-gpu figures picture lock clean
 
 setup: $(READY)
 
@@ -68,6 +69,11 @@ test-slow: $(READY)
 GPU_PROCESSES ?= 6
 test-gpu: $(READY)
 	XLA_PYTHON_CLIENT_PREALLOCATE=false $(BIN)/python -m pytest -m gpu --numprocesses $(GPU_PROCESSES)
+
+# Runs all tests once to record which lines they execute, then those of each mutant; it can be
+# interrupted and continued. make mutants COUNT=30 is shorter, SEED=1 chooses others.
+mutants: $(READY)
+	$(BIN)/python tests/mutants.py --count $(or $(COUNT),100) --seed $(or $(SEED),0)
 
 # Takes about half an hour; make fuzz CASES=5000 is shorter. `make test` runs 1,200 cases.
 CASES ?= 100000

@@ -56,6 +56,8 @@ def test_status_without_objections() -> None:
 
 def test_a_majority_must_support_an_exact_matrix() -> None:
     assert concluded(supported_by(EXACT, 351), 700)[0] is Status.RECOVERED
+    assert concluded(supported_by(EXACT, 351), 701)[0] is Status.RECOVERED
+    assert concluded(supported_by(EXACT, 351), 702)[0] is Status.UNEXPLAINED
     status, certificate = concluded(supported_by(EXACT, 350), 700)
     assert status is Status.UNEXPLAINED
     assert certificate.objections == ("too few entries support the matrix",)
