@@ -27,6 +27,9 @@ export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
+# Every process would compile all modules anew without a place for bytecode.
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/bytecode
 
 .PHONY: setup demo docs planning-table study-certificates test test-slow test-gpu mutants fuzz check format bench bench-entries bench-scale bench-ranks reproduce bench-gpu figures picture lock clean
 
