@@ -59,13 +59,13 @@ demo: $(DEMO_READY)
 	@$(BIN)/robustrank demo --report out/demo.html
 
 # One BLAS thread in each of two processes; with more, the processes compete for the cores.
-# The flag makes compilation by JAX faster. Tests with JAX, or with clusters, stay in one process.
+# The flag makes compilation by JAX faster.
 test: $(READY)
-	XLA_FLAGS=--xla_backend_optimization_level=0 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+	XLA_FLAGS=--xla_backend_optimization_level=0 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
 
 # Mostly JAX on the CPU, in single precision and with many sizes.
 test-slow: $(READY)
-	XLA_FLAGS=--xla_backend_optimization_level=0 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest -m "slow and not gpu" --numprocesses 2 --dist loadgroup
+	XLA_FLAGS=--xla_backend_optimization_level=0 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest -m "slow and not gpu" --numprocesses 2
 
 # The tests of PyTorch, JAX and CuPy on a GPU, whichever are installed. JAX must not reserve most of
 # the GPU memory in every process.

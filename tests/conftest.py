@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -88,12 +89,11 @@ def fork_server() -> Any:
     return utils.get_mp_context()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # also without work, the workers of a cluster take CPU time
 def clients(fork_server: Any) -> Iterator[Callable[[int], Any]]:  # noqa: ARG001
     """Clients of clusters with a given number of workers, for tests that end none of them.
 
-    A cluster is started when it is needed; the marker ``xdist_group("cluster")`` keeps the tests
-    that share it in one process.
+    A cluster is started when it is needed.
     """
     from robustrank.cluster import local_cluster
 
@@ -103,18 +103,25 @@ def clients(fork_server: Any) -> Iterator[Callable[[int], Any]]:  # noqa: ARG001
 
 @pytest.hookimpl(tryfirst=True)  # before the tests are selected by their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """JAX compiles every operation for every dtype: by default it is tested with float64 only.
-
-    Its tests are in one process, which compiles every operation once.
-    """
+    """JAX compiles every operation for every dtype: by default it is tested with float64 only."""
     for item in items:
         given = getattr(getattr(item, "callspec", None), "params", {})
         by_jax = "jax" in (given.get("xp"), given.get("library"))
-        if by_jax:
-            item.add_marker(pytest.mark.xdist_group("jax"))
         single = given.get("dtype") == "float32"
         if by_jax and (single or item.get_closest_marker("slow_with_jax")):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """The tests of a file share a process, and those of JAX another: what they make is made once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return "jax" if re.search(r"[[-]jax[]-]", nodeid) else nodeid.split("::")[0]
+
+    return ByFile(config, log)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -260,8 +260,13 @@ def _pytest(*plugins: str) -> list[str]:
 def _environment(src: Path) -> dict[str, str]:
     threads = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
     paths = os.pathsep.join([str(src), str(ROOT / "tests")])
-    flags = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "PYTHONPATH": paths}
-    return os.environ | dict.fromkeys(threads, "1") | flags
+    settings = {
+        "XLA_FLAGS": "--xla_backend_optimization_level=0",
+        "PYTHONPATH": paths,
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONPYCACHEPREFIX": str(ROOT / ".cache" / "bytecode"),
+    }
+    return os.environ | dict.fromkeys(threads, "1") | settings
 
 
 def _limit_cpu(seconds: int) -> None:
@@ -281,7 +286,7 @@ def outcome_of(mutant: Mutant, copy: Path, tests: list[str], expected: float) ->
         done = subprocess.run(
             [*_pytest(), "-x", "--no-header", f"@{chosen}"],
             cwd=ROOT,
-            env=_environment(copy) | {"PYTHONDONTWRITEBYTECODE": "1"},
+            env=_environment(copy),
             capture_output=True,
             text=True,
             timeout=_SECONDS_IN_ALL,

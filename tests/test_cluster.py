@@ -24,7 +24,6 @@ from robustrank.operators.engine import LocalEngine
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
 dask_array = pytest.importorskip("dask.array")
-pytestmark = pytest.mark.xdist_group("cluster")
 
 from robustrank import cluster as cluster_module  # noqa: E402
 from robustrank.cluster import (  # noqa: E402

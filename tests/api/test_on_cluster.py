@@ -18,7 +18,6 @@ from robustrank.operators import Entries, Operator, Seeded, sharded
 
 pytest.importorskip("distributed")
 dask_array = pytest.importorskip("dask.array")
-pytestmark = pytest.mark.xdist_group("cluster")
 
 from robustrank.cluster import ClusterEngine, local_cluster  # noqa: E402
 
