@@ -114,12 +114,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """The tests of a file share a process, and those of JAX another: what they make is made once."""
+    """Tests of a file share a process, and so do those of JAX: what they make is made once."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return "jax" if re.search(r"[[-]jax[]-]", nodeid) else nodeid.split("::")[0]
+            return "jax" if re.search(r"[\[-]jax[\]-]", nodeid) else nodeid.split("::")[0]
 
     return ByFile(config, log)
 

@@ -174,13 +174,13 @@ def test_worker_that_is_killed_changes_no_bit(tmp_path: Path) -> None:
     A, y = npy(tmp_path), measured(None)
     local = rr.recover(A, y, R, solver="gauss-newton")
     killed: list[int] = []
+    client: Any
 
     def kill_one(progress: rr.Progress) -> None:
         if progress.iteration >= 2 and not killed:
             killed.append(min(client.run(os.getpid).values()))
             os.kill(killed[0], getattr(signal, "SIGKILL", signal.SIGTERM))  # on Windows
 
-    client: Any
     with local_cluster(2) as client:
         found = rr.recover(A, y, R, solver="gauss-newton", client=client, callback=kill_one)
         assert killed
