@@ -5,6 +5,7 @@
 # make test-gpu     the tests on a CUDA device          make figures    the figures of the documentation
 # make bench-gpu    GPU performance                     make lock       record the installed versions
 # make test-slow    tests that take long, mostly by compilation
+# make mutants      how many small errors in src the tests notice; more than an hour
 # make docs         the documentation site, docs/_build/html/index.html
 # make fuzz         100,000 calls with random input, valid or not
 # make bench-entries   speed of complete and robust_pca, also relative to other methods
@@ -28,8 +29,11 @@ export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
+# Every process would compile all modules anew without a place for bytecode.
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/bytecode
 
-.PHONY: setup demo docs planning-table study-certificates baseline baseline-compare test test-slow test-gpu fuzz check format bench bench-entries bench-scale bench-threads bench-ranks reproduce bench-gpu figures picture lock clean
+.PHONY: setup demo docs planning-table study-certificates baseline baseline-compare test test-slow test-gpu mutants fuzz check format bench bench-entries bench-scale bench-threads bench-ranks reproduce bench-gpu figures picture lock clean
 
 setup: $(READY)
 
@@ -57,7 +61,7 @@ demo: $(DEMO_READY)
 	@$(BIN)/robustrank demo --report out/demo.html
 
 # One BLAS thread in each of two processes; with more, the processes compete for the cores.
-# Most of the time is compilation by JAX; the flag makes it faster.
+# The flag makes compilation by JAX faster.
 test: $(READY)
 	XLA_FLAGS=--xla_backend_optimization_level=0 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
 
@@ -70,6 +74,11 @@ test-slow: $(READY)
 GPU_PROCESSES ?= 6
 test-gpu: $(READY)
 	XLA_PYTHON_CLIENT_PREALLOCATE=false $(BIN)/python -m pytest -m gpu --numprocesses $(GPU_PROCESSES)
+
+# Runs all tests once to record which lines they execute, then those of each mutant; it can be
+# interrupted and continued. make mutants COUNT=30 is shorter, SEED=1 chooses others.
+mutants: $(READY)
+	$(BIN)/python tests/mutants.py --count $(or $(COUNT),100) --seed $(or $(SEED),0)
 
 # Takes about half an hour; make fuzz CASES=5000 is shorter. `make test` runs 1,200 cases.
 CASES ?= 100000

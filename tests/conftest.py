@@ -1,12 +1,15 @@
-"""Fixtures shared by all tests: array libraries, dtypes, a small planted problem, Ctrl-C."""
+"""Fixtures shared by all tests: array libraries, dtypes, a small problem, clusters, Ctrl-C."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
 import os
+import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -71,6 +74,33 @@ def small() -> Planted:
     return plant(20, 15, 2, 400, outliers=0.05, rng=11)
 
 
+@pytest.fixture(scope="session")
+def fork_server() -> Any:
+    """A context of multiprocessing whose processes start quickly, with the libraries imported.
+
+    Windows has none; processes are started as usual there.
+    """
+    dask = pytest.importorskip("dask")
+    utils = pytest.importorskip("distributed.utils")
+    if sys.platform != "win32":
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+        used = ["distributed", "robustrank.cluster", "robustrank.operators.sharded"]
+        utils.get_mp_context().set_forkserver_preload(used)
+    return utils.get_mp_context()
+
+
+@pytest.fixture(scope="module")  # also without work, the workers of a cluster take CPU time
+def clients(fork_server: Any) -> Iterator[Callable[[int], Any]]:  # noqa: ARG001
+    """Clients of clusters with a given number of workers, for tests that end none of them.
+
+    A cluster is started when it is needed.
+    """
+    from robustrank.cluster import local_cluster
+
+    with contextlib.ExitStack() as stack:
+        yield functools.cache(lambda workers: stack.enter_context(local_cluster(workers)))
+
+
 @pytest.hookimpl(tryfirst=True)  # before the tests are selected by their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """JAX compiles every operation for every dtype: by default it is tested with float64 only."""
@@ -80,6 +110,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         single = given.get("dtype") == "float32"
         if by_jax and (single or item.get_closest_marker("slow_with_jax")):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests of a file share a process, and so do those of JAX: what they make is made once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return "jax" if re.search(r"[\[-]jax[\]-]", nodeid) else nodeid.split("::")[0]
+
+    return ByFile(config, log)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

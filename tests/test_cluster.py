@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import multiprocessing
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -65,17 +67,22 @@ def _fail(shard: int) -> int:
     return shard
 
 
-def _slowly(rows: Any, seconds: float, started: str) -> Any:
-    Path(started).touch()
-    time.sleep(seconds)
-    return np.add.reduce(rows, axis=1)
+def _until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "the condition did not become true"
+        time.sleep(0.02)
 
 
-def _logged(shard: int, log: str) -> int:
-    time.sleep(0.4)
-    with Path(log).open("a") as stream:
-        stream.write(f"{shard}\n")
+def _when_released(shard: Any, folder: Path) -> Any:
+    """The shard, after ``released`` was created; the name of a file says that this began."""
+    (folder / f"begun-{uuid.uuid4()}").touch()
+    _until((folder / "released").exists)
     return shard
+
+
+def _begun(folder: Path) -> int:
+    return len(list(folder.glob("begun-*")))
 
 
 def _array_flags(_shard: Any, *arrays: Any) -> list[tuple[bool, bool]]:
@@ -97,10 +104,14 @@ def _identity(value: Any) -> Any:
     return value
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    with local_cluster(2) as client:
-        yield client
+def _busy(dask_worker: Any) -> bool:
+    state = dask_worker.state
+    return bool(state.executing or state.ready or state.long_running)
+
+
+@pytest.fixture
+def client(clients: Callable[[int], Any]) -> Any:
+    return clients(2)
 
 
 @pytest.fixture
@@ -108,44 +119,49 @@ def engine(client: Any) -> ClusterEngine:
     return ClusterEngine(client)
 
 
-@contextlib.contextmanager
-def _new_cluster(workers: int, threads: int = 1) -> Iterator[Any]:
-    """A cluster whose workers are not restarted when they are killed."""
-    client: Any
-    with local_cluster(0) as client, contextlib.ExitStack() as stack:
-        for _ in range(workers):
-            stack.enter_context(_worker(client.scheduler.address, threads))
-        client.wait_for_workers(workers, timeout=20)
-        yield client
+NewCluster = Callable[..., contextlib.AbstractContextManager[Any]]
+
+
+@pytest.fixture
+def new_cluster(fork_server: Any) -> NewCluster:
+    """Clusters whose workers are not restarted when they are killed."""
+
+    @contextlib.contextmanager
+    def start(workers: int, threads: int = 1) -> Iterator[Any]:
+        client: Any
+        with local_cluster(0) as client, contextlib.ExitStack() as stack:
+            for _ in range(workers):
+                stack.enter_context(_worker(fork_server, client.scheduler.address, threads))
+            client.wait_for_workers(workers, timeout=100)
+            yield client
+
+    return start
 
 
 @contextlib.contextmanager
-def _worker(address: str, threads: int = 1) -> Iterator[Any]:
+def _worker(context: Any, address: str, threads: int = 1) -> Iterator[Any]:
     """A worker in a process of its own, without a nanny."""
-    command = f"-m distributed.cli.dask_worker {address} --no-nanny --no-dashboard"
-    folders = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
-    process = subprocess.Popen(
-        [sys.executable, *command.split(), "--nthreads", str(threads), "--memory-limit", "0"],
-        env=os.environ | {"PYTHONPATH": folders},
-        stderr=subprocess.DEVNULL,
-    )
+    process = context.Process(target=_work, args=(address, threads), daemon=True)
+    process.start()
     try:
         yield process
     finally:
         process.kill()
-        process.wait()
+        process.join()
+
+
+def _work(address: str, threads: int) -> None:
+    async def work() -> None:
+        worker = distributed.Worker(address, nthreads=threads, memory_limit=0, dashboard=False)
+        async with worker:
+            await worker.finished()
+
+    asyncio.run(work())
 
 
 def _kill(pids: set[int]) -> None:
     for pid in pids:
         os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))  # the latter on Windows
-
-
-def _until(condition: Callable[[], Any], seconds: float = 8.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "the condition did not become true"
-        time.sleep(0.02)
 
 
 def _same_bits(got: list[Any], expected: list[Any]) -> None:
@@ -160,17 +176,18 @@ class _Stop(Exception):  # noqa: N818
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_results_do_not_depend_on_the_number_of_workers(workers: int) -> None:
+def test_results_do_not_depend_on_the_number_of_workers(
+    workers: int, clients: Callable[[int], Any]
+) -> None:
     own = [(0.1 * k,) for k in range(7)]
     x = np.linspace(-1, 2, 30)
     local = LocalEngine()
     expected = local.each(_sums, local.keep(_rows, range(7), None, (50,)), own, (x,))
-    with local_cluster(workers) as client:
-        engine = ClusterEngine(client)
-        kept = engine.keep(_rows, range(7), None, (50,))
-        _same_bits(engine.each(_sums, kept, own, (x,)), expected)
-        _same_bits(engine.each(_sums, [_rows(k, 50) for k in range(7)], own, (x,)), expected)
-        assert len(set(engine.each(_worker_of, kept))) == workers
+    engine = ClusterEngine(clients(workers))
+    kept = engine.keep(_rows, range(7), None, (50,))
+    _same_bits(engine.each(_sums, kept, own, (x,)), expected)
+    _same_bits(engine.each(_sums, [_rows(k, 50) for k in range(7)], own, (x,)), expected)
+    assert len(set(engine.each(_worker_of, kept))) == workers
 
 
 def test_handles_are_shards_of_further_calls_and_stay_where_they_are(
@@ -214,28 +231,31 @@ def test_error_of_the_function_is_raised_as_itself(engine: ClusterEngine, call: 
     assert engine.each(_identity, range(4)) == [0, 1, 2, 3]
 
 
-def test_killed_worker_changes_no_bit(client: Any, engine: ClusterEngine, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("fork_server")
+def test_killed_worker_changes_no_bit(tmp_path: Path) -> None:
     x = np.linspace(-1, 2, 30)
-    kept = engine.keep(_negated, engine.keep(_rows, range(6)))
     expected = LocalEngine().each(_sums, [-_rows(k) for k in range(6)], None, (1.0, x))
-    started = tmp_path / "started"
-    victim = engine.each(_process_of, kept)[0]
+    client: Any
+    with local_cluster(2) as client:
+        engine = ClusterEngine(client)
+        kept = engine.keep(_negated, engine.keep(_rows, range(6)))
+        victim = engine.each(_process_of, kept)[0]
 
-    def kill_when_started() -> None:
-        if started.exists() and victim in client.run(os.getpid).values():
-            _kill({victim})
+        def kill_when_begun() -> None:
+            if _begun(tmp_path) and not (tmp_path / "released").exists():
+                _kill({victim})
+                _until(lambda: victim not in client.run(os.getpid, on_error="ignore").values())
+                (tmp_path / "released").touch()
 
-    watched = ClusterEngine(client, kill_when_started)
-    slow = watched.each(_slowly, kept, None, (0.3, str(started)))
-    assert victim not in client.run(os.getpid).values()
-    for k, sums in enumerate(slow):
-        np.testing.assert_array_equal(sums, np.add.reduce(-_rows(k), axis=1))
-    _same_bits(engine.each(_sums, kept, None, (1.0, x)), expected)
-    client.wait_for_workers(2, timeout=20)
+        watched = ClusterEngine(client, kill_when_begun)
+        for k, rows in enumerate(watched.each(_when_released, kept, None, (tmp_path,))):
+            np.testing.assert_array_equal(rows, -_rows(k))
+        _same_bits(engine.each(_sums, kept, None, (1.0, x)), expected)
+        client.wait_for_workers(2, timeout=100)
 
 
-def test_handles_are_regrouped_by_where_they_are_after_a_loss() -> None:
-    with _new_cluster(3) as client:
+def test_handles_are_regrouped_by_where_they_are_after_a_loss(new_cluster: NewCluster) -> None:
+    with new_cluster(3) as client:
         engine = ClusterEngine(client)
         kept = engine.keep(_rows_later, range(6))
         before = engine.each(_process_of, kept)
@@ -253,52 +273,51 @@ def test_handles_are_regrouped_by_where_they_are_after_a_loss() -> None:
         )
 
 
-def test_worker_that_joins_later_is_used_and_handles_stay() -> None:
-    with _new_cluster(1) as client:
+def test_worker_that_joins_later_is_used_and_handles_stay(
+    new_cluster: NewCluster, fork_server: Any
+) -> None:
+    with new_cluster(1) as client:
         engine = ClusterEngine(client)
         kept = engine.keep(_rows, range(4))
         before = engine.each(_worker_of, kept)
-        with _worker(client.scheduler.address):
-            client.wait_for_workers(2, timeout=20)
+        with _worker(fork_server, client.scheduler.address):
+            client.wait_for_workers(2, timeout=100)
             assert len(set(engine.each(_worker_of, range(4)))) == 2
             assert engine.each(_worker_of, kept) == before
 
 
-def test_loss_of_all_workers_is_an_error_after_some_patience() -> None:
-    with _new_cluster(1) as client:
-        engine = ClusterEngine(client, patience=2)
+def test_loss_of_all_workers_is_an_error_after_some_patience(new_cluster: NewCluster) -> None:
+    with new_cluster(1) as client:
+        engine = ClusterEngine(client, patience=0.5)
         kept = engine.keep(_rows, range(2))
         _kill(set(engine.each(_process_of, kept)))
         for shards in (kept, [0, 1]):
             begin = time.monotonic()
-            with pytest.raises(WorkersLost, match=r"no workers for 2 seconds.*start workers"):
+            with pytest.raises(WorkersLost, match=r"no workers for 0.5 seconds.*start workers"):
                 engine.each(_identity, shards)
-            assert 1.9 < time.monotonic() - begin < 4
+            assert time.monotonic() - begin > 0.5
 
 
-def test_task_that_ends_several_workers_is_an_error_about_memory() -> None:
+def test_task_that_ends_several_workers_is_an_error_about_memory(new_cluster: NewCluster) -> None:
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        _new_cluster(2) as client,
+        new_cluster(2) as client,
         pytest.raises(WorkersLost, match="memory"),
     ):
         ClusterEngine(client).each(os._exit, [1])
 
 
-def test_closed_connection_is_an_error() -> None:
-    with _new_cluster(1) as client:
+def test_closed_connection_is_an_error(new_cluster: NewCluster, tmp_path: Path) -> None:
+    with new_cluster(1) as client:
         engine = ClusterEngine(client)
-        stops = time.monotonic() + 0.5
 
         def close_scheduler() -> None:
-            if time.monotonic() > stops and client.cluster.status.name == "running":
+            if _begun(tmp_path) and client.cluster.status.name == "running":
                 client.cluster.close()
 
         engine.watch = close_scheduler
-        begin = time.monotonic()
         with pytest.raises(WorkersLost, match="connection to the scheduler was closed"):
-            engine.each(time.sleep, [20])
-        assert time.monotonic() - begin < 6
+            engine.each(_when_released, [1], None, (tmp_path,))
         client.close()
         with pytest.raises(WorkersLost, match="client is closed"):
             engine.each(_identity, [1])
@@ -309,25 +328,24 @@ def test_closed_connection_is_an_error() -> None:
 def test_watch_may_stop_a_call_whose_tasks_are_then_cancelled(
     client: Any, call: str, raised: type[BaseException], tmp_path: Path
 ) -> None:
-    log = tmp_path / "log"
     calls: list[float] = []
 
     def stop() -> None:
         calls.append(time.monotonic())
-        if log.exists() or calls[-1] - calls[0] > 20:
+        if len(calls) > 3 and _begun(tmp_path):
             raise raised
 
     engine = ClusterEngine(client, stop)
     # Collections are separate tasks in both calls, so that most of them have not begun yet.
-    with pytest.raises(raised):
-        getattr(engine, call)(_logged, [dask.delayed(k) for k in range(20)], None, (str(log),))
-    assert time.monotonic() - calls[-1] < 1
-    assert np.median(np.diff(calls)) < 0.5
-    time.sleep(1)
-    finished = log.read_text()
-    time.sleep(0.6)
-    assert log.read_text() == finished
-    assert len(finished.splitlines()) < 10
+    with pytest.raises(raised):  # although no task can end
+        getattr(engine, call)(
+            _when_released, [dask.delayed(k) for k in range(20)], None, (tmp_path,)
+        )
+    assert np.min(np.diff(calls)) < 0.5
+    _until(lambda: not any(client.processing().values()))
+    (tmp_path / "released").touch()
+    _until(lambda: not any(client.run(_busy).values()))
+    assert _begun(tmp_path) <= 2  # one on each worker
 
 
 def test_large_arguments_give_no_warning_and_arrive_aligned_and_writable(
@@ -373,12 +391,17 @@ def test_threads_are_those_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> Non
     pytest.importorskip("threadpoolctl")
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.setenv(name, "2")
-    for threads in (1, 3):
-        with _new_cluster(1, threads) as client:
-            before = client.run(_threads, None)
-            assert ClusterEngine(client).each(_threads, [0, 1]) == [(threads, {threads})] * 2
-            assert client.run(_threads, None) == before
-            assert list(before.values()) == [(2, {2})]
+    client: Any
+    with local_cluster(0) as client, contextlib.ExitStack() as stack:
+        for threads in (1, 3):  # in processes that read these variables
+            address = client.scheduler.address
+            stack.enter_context(_worker(multiprocessing.get_context("spawn"), address, threads))
+        client.wait_for_workers(2, timeout=100)
+        before = client.run(_threads, None)
+        assert list(before.values()) == [(2, {2})] * 2
+        found = ClusterEngine(client).each(_threads, [0, 1])
+        assert sorted(found) == [(1, {1}), (3, {3})]
+        assert client.run(_threads, None) == before
 
 
 def test_client_must_be_a_client() -> None:
@@ -392,18 +415,16 @@ def test_connection_to_a_scheduler(client: Any) -> None:
 
 
 def test_address_where_nothing_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("robustrank.cluster._CONNECT_SECONDS", 2)
+    monkeypatch.setattr("robustrank.cluster._CONNECT_SECONDS", 0.5)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
-        begin = time.monotonic()
         with pytest.raises(ConnectionError, match="No dask scheduler answers"), connected(address):
             pass
-        assert time.monotonic() - begin < 6
 
 
 def test_memory_report(client: Any) -> None:
-    client.wait_for_workers(2, timeout=20)
+    client.wait_for_workers(2, timeout=100)
     assert memory_report(client).startswith("workers: 2, threads: 2, memory: 0.")
 
 

@@ -104,7 +104,7 @@ REPEATED = {
 }
 
 
-@settings(max_examples=6, phases=[Phase.generate])  # simpler examples would take minutes
+@settings(max_examples=4, phases=[Phase.generate])  # simpler examples would take minutes
 @given(st.sampled_from(list(REPEATED)), st.integers(2, 4), st.randoms(use_true_random=False))
 def test_repeating_every_measurement(case: str, times: int, shuffle: Any) -> None:
     """Copies are no evidence: neither the status nor the numbers of the certificate change."""

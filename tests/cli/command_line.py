@@ -1,7 +1,12 @@
-"""The command ``robustrank`` as a user runs it: a process with its output and exit status."""
+"""The command ``robustrank`` as a user runs it: its output and exit status, in a given folder.
+
+``run`` calls the command in this process. A few tests start another one with ``run_process``: those
+of signals, pipes and standard streams.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import select
@@ -11,17 +16,26 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from in_process import call
+
+from robustrank.cli import main
 
 COMMAND = [sys.executable, "-m", "robustrank"]
 
 
-def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command and wait for it."""
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=100
-    )
+def run(
+    *arguments: object, cwd: Path, stdout: io.TextIOWrapper | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Call the command in this process."""
+    return call(main, *arguments, cwd=cwd, stdout=stdout)
+
+
+def run_process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own and wait for it."""
+    return subprocess.run([*COMMAND, *map(str, arguments)], text=True, timeout=100, **options)
 
 
 def simulate_problem(folder: Path) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from command_line import COMMAND, run, simulate_problem
+from command_line import run, run_process, simulate_problem
 
 import robustrank as rr
 from robustrank.simulate import plant
@@ -34,6 +36,15 @@ def test_version(tmp_path: Path) -> None:
     assert rr.__version__ in run("--version", cwd=tmp_path).stdout
 
 
+def test_a_process_prints_the_same_and_ends_with_the_same_status(tmp_path: Path) -> None:
+    """Most tests of the command call it in their own process."""
+    simulate_problem(tmp_path)
+    for command in (["--version"], ["recover", "p.npz", "--rank", "16"]):
+        expected = run(*command, cwd=tmp_path)
+        done = run_process(*command, cwd=tmp_path, capture_output=True)
+        assert vars(done) | {"args": expected.args} == vars(expected)
+
+
 @pytest.mark.parametrize(("limit", "status"), [("10000", 0), ("1", 1)])
 def test_a_closed_pipe_does_not_change_the_exit_status(
     limit: str, status: int, tmp_path: Path
@@ -43,33 +54,17 @@ def test_a_closed_pipe_does_not_change_the_exit_status(
     limits = ["--solver", "gauss-newton", "--max-iterations", limit]
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run(
-        [*COMMAND, "recover", "p.npz", "--rank", "2", *limits],
-        cwd=tmp_path,
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=100,
-    )
+    solve = ["recover", "p.npz", "--rank", "2", *limits]
+    done = run_process(*solve, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE)
     os.close(writing)
     assert (done.returncode, done.stderr) == (status, "")
 
 
 def test_characters_that_the_terminal_cannot_show_are_replaced() -> None:
-    done = subprocess.run(
-        [*COMMAND, "simulate", "--help"],
-        capture_output=True,
-        env=os.environ | {"PYTHONIOENCODING": "latin-1"},
-        timeout=100,
-    )
+    encoding = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    done = run_process("simulate", "--help", capture_output=True, env=encoding, encoding="latin-1")
     assert done.returncode == 0
-    assert b"in units of ?_r(M)" in done.stdout
-
-
-def run_with(*arguments: object, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], cwd=cwd, text=True, timeout=100, **options
-    )
+    assert "in units of ?_r(M)" in done.stdout
 
 
 needs_full_device = pytest.mark.skipif(
@@ -93,8 +88,10 @@ def test_full_device_as_standard_output_is_one_line_and_status_2(
     command: list[str], tmp_path: Path
 ) -> None:
     simulate_problem(tmp_path)
-    with open("/dev/full", "w") as full:
-        done = run_with(*command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE)
+    device = io.FileIO("/dev/full", "w")
+    device.name = "<stdout>"
+    with io.TextIOWrapper(io.BufferedWriter(device)) as full:
+        done = run(*command, cwd=tmp_path, stdout=full)
     assert done.returncode == 2
     message = "robustrank: error: cannot write to <stdout>: No space left on device\n"
     assert done.stderr == message
@@ -107,16 +104,20 @@ def test_full_device_as_standard_error_does_not_change_the_exit_status(tmp_path:
     simulate_problem(tmp_path)
     with open("/dev/full", "w") as full:
         solve = ["recover", "p.npz", "--rank", "2"]
-        done = run_with(*solve, cwd=tmp_path, stdout=subprocess.PIPE, stderr=full)
+        done = run_process(*solve, cwd=tmp_path, stdout=subprocess.PIPE, stderr=full)
         assert (done.returncode, "recovered" in done.stdout) == (0, True)
-        done = run_with(*solve, "--shape", "1x1", cwd=tmp_path, stdout=full, stderr=full)
+        done = run_process(*solve, "--shape", "1x1", cwd=tmp_path, stdout=full, stderr=full)
         assert done.returncode == 2
 
 
-def limit_file_size() -> None:
+@contextmanager
+def limited_file_size() -> Iterator[None]:
     import resource
 
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2**13, 2**13))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**13, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.posix
@@ -136,7 +137,8 @@ def test_full_disk_is_one_line_and_leaves_nothing(
     size = ["--shape", "40x30", "--rank", 2, "-m", 600, "--seed", 3]
     assert run("simulate", "p.npz", *size, cwd=tmp_path).returncode == 0
     more = ["-m", "1000"] if "1x1" in command else []  # A fits within the limit, OUTPUT does not
-    done = run_with(*command, *more, cwd=tmp_path, capture_output=True, preexec_fn=limit_file_size)
+    with limited_file_size():
+        done = run(*command, *more, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("robustrank: error: cannot ")
     assert written in done.stderr

@@ -206,7 +206,7 @@ def test_report_page_without_a_certificate(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("default_signals")
 def test_matrix_and_page_are_written_after_an_interruption(tmp_path: Path) -> None:
-    planted = plant_entries(3000, 2000, 8, 600_000, outliers=0.2, noise=0.1, rng=1)
+    planted = plant_entries(1000, 800, 8, 160_000, outliers=0.2, noise=0.1, rng=1)
     np.save(tmp_path / "large.npy", planted.incomplete)
     files = ["--out", "factors.npz", "--report", "page.html"]
     command = [*COMMAND, "complete", "large.npy", *files]
@@ -216,7 +216,7 @@ def test_matrix_and_page_are_written_after_an_interruption(tmp_path: Path) -> No
         assert process.wait(timeout=100) == 1
     assert "Unfinished: interrupted" in (tmp_path / "page.html").read_text()
     with np.load(tmp_path / "factors.npz") as archive:
-        assert archive["left"].shape[0] == 3000
+        assert archive["left"].shape[0] == 1000
 
 
 @pytest.mark.parametrize(

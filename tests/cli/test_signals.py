@@ -28,8 +28,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.usefixtures("default_signals")
 @pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_the_result_so_far_is_saved(sent: str, folder: Path, tmp_path: Path) -> None:
-    out, page = tmp_path / "result.npz", tmp_path / "report.html"
-    arguments = ["recover", "p.npz", "--rank", "2", "-o", str(out), "--report", str(page), *ENDLESS]
+    out = tmp_path / "result.npz"
+    arguments = ["recover", "p.npz", "--rank", "2", "-o", str(out), *ENDLESS]
     with on_terminal([*COMMAND, *arguments], folder) as (process, terminal):
         wait_for(terminal, RUNNING)
         process.send_signal(getattr(signal, sent))
@@ -37,19 +37,22 @@ def test_the_result_so_far_is_saved(sent: str, folder: Path, tmp_path: Path) -> 
     recovery = rr.load(out)
     assert recovery.status is rr.Status.INTERRUPTED
     assert recovery.iterations > 0
-    assert page.exists()
 
 
 @pytest.mark.usefixtures("default_signals")
-def test_a_run_that_reads_in_blocks_is_resumed(folder: Path, tmp_path: Path) -> None:
-    state = tmp_path / "state.npz"
+def test_a_run_that_reads_in_blocks_writes_its_page_and_is_resumed(
+    folder: Path, tmp_path: Path
+) -> None:
+    state, page = tmp_path / "state.npz", tmp_path / "report.html"
     paths = ["p.npz", "--sensing", "A.npy", "--out", str(state), "--resume", str(state)]
     arguments = ["recover", *paths, "--rank", "2"]
-    with on_terminal([*COMMAND, *arguments, *ENDLESS], folder) as (process, terminal):
+    endless = [*ENDLESS, "--report", str(page)]
+    with on_terminal([*COMMAND, *arguments, *endless], folder) as (process, terminal):
         wait_for(terminal, b"reading the data")
         wait_for(terminal, RUNNING)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 1
+    assert page.exists()
     assert rr.load(state).status is rr.Status.INTERRUPTED
     done = run(*arguments, cwd=folder)
     assert done.returncode == 0, done.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from robustrank.completion.rank_candidates import candidate_ranks, is_confined
+from robustrank.completion.rank_candidates import candidate_ranks, confined_components, is_confined
 from robustrank.linalg import point_of
 
 
@@ -29,3 +29,28 @@ def test_component_of_few_columns_is_confined(columns: int, expected: bool) -> N
     left, right = rng.standard_normal((2000, 2)), 10 * rng.standard_normal((2000, 2))
     right[:, 1] *= 0.01 * (np.arange(2000) < columns)
     assert is_confined(point_of(left, right)) == expected
+
+
+def test_component_is_not_confined_if_it_is_as_large_as_the_one_before() -> None:
+    left, right = np.zeros((100, 2)), np.zeros((80, 2))
+    left[:, 0], right[:, 0] = 1, 1
+    left[0, 1] = right[0, 1] = 0.95 * 8000**0.25  # a single entry; 8000 is the other value squared
+    assert not is_confined(point_of(left, right))
+    right[:, 1] *= 0.75
+    assert is_confined(point_of(left, right))
+
+
+def test_confined_components_are_named_the_most_confined_first() -> None:
+    rng = np.random.default_rng(0)
+    left, right = np.linalg.qr(rng.standard_normal((400, 3)))[0], rng.standard_normal((300, 3))
+    right[30:, 1] = 0  # in 30 columns
+    right[3:, 2] = 0  # in three
+    right /= np.linalg.norm(right, axis=0)
+    point = point_of(left * [1.0, 3.0, 2.0], np.linalg.qr(right)[0])
+    found = confined_components(point)
+    names = {0: "thirty", 1: "three", 2: "all"}  # by decreasing singular value
+    assert [names[k] for k in found] == ["three", "thirty"]
+
+
+def test_no_more_than_four_ranks_are_tried() -> None:
+    assert candidate_ranks(2.0 ** -np.arange(8)) == [1, 2, 3, 4]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from completion_samples import planted_sample, sample_of
 
 from robustrank.completion.sample import robust_deviation
 from robustrank.completion.scales import row_and_column_scales
+from robustrank.linalg import point_of
+from robustrank.simulate import plant_entries
 
 
 def test_both_orders_hold_the_same_entries() -> None:
@@ -67,3 +72,52 @@ def test_robust_deviation_is_that_of_normal_numbers() -> None:
     values = np.random.default_rng(1).standard_normal(100_000)
     values[:1000] = 1e9
     assert abs(robust_deviation(values) - 1) < 0.03
+
+
+def test_values_are_divided_by_the_units_of_their_row_and_column() -> None:
+    planted, sample = planted_sample()
+    rng = np.random.default_rng(1)
+    a, b = np.exp(rng.normal(size=40)), np.exp(rng.normal(size=30))
+    divided = sample.divided_by(a, b)
+    expected = planted.incomplete / np.outer(a, b)
+    at = divided.by_rows
+    np.testing.assert_allclose(divided.row_values, expected[at.owners, at.others])
+    at = divided.by_columns
+    np.testing.assert_allclose(divided.column_values, expected[at.others, at.owners])
+
+
+def test_thinning_keeps_all_entries_of_scarce_rows_and_about_so_many_of_others() -> None:
+    planted = plant_entries(200, 100, 1, 20_000, rng=1)
+    scarce = (planted.rows == 3) & (planted.columns >= 7)
+    kept = np.flatnonzero(~scarce)
+    names = ("rows", "columns", "values", "outliers")
+    planted = replace(planted, **{name: getattr(planted, name)[kept] for name in names})
+    sample = sample_of(planted)
+    part, chosen = sample.thinned(25, np.random.default_rng(0))
+    np.testing.assert_array_equal(part.row_values, sample.row_values[chosen])
+    assert part.by_rows.counts[3] == 7
+    others = np.delete(part.by_rows.counts, 3)
+    assert abs(others.mean() - 25) < 1
+    assert others.min() > 5
+
+
+def test_residuals_are_those_of_the_matrix_in_both_orders() -> None:
+    planted, sample = planted_sample(outliers=0.1)
+    rng = np.random.default_rng(2)
+    P, Q = rng.standard_normal((40, 3)), rng.standard_normal((30, 3))
+    difference = planted.incomplete - P @ Q.T
+    at, across = sample.by_rows, sample.by_columns
+    by_rows, by_columns = sample.residuals(point_of(P, Q))
+    np.testing.assert_allclose(by_rows, difference[at.owners, at.others])
+    np.testing.assert_allclose(sample.residual(P, Q), by_rows)
+    np.testing.assert_allclose(by_columns, difference[across.others, across.owners])
+
+
+def test_zeros_do_not_count_for_the_typical_size() -> None:
+    planted, sample = planted_sample()
+    planted.values[:500] = 0
+    rest = robust_deviation(planted.values[500:])
+    assert sample_of(planted).deviation == pytest.approx(rest)
+    planted.values[:] = 0
+    assert sample_of(planted).deviation == 1
+    assert sample.deviation > 0

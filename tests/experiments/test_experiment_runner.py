@@ -206,7 +206,7 @@ def size_of(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_kills_lose_no_rows(kills: int, tmp_path: Path) -> None:
     """After SIGKILLs at random times and a complete run, the rows are the same bytes."""
     script = tmp_path / "script.py"
@@ -218,7 +218,7 @@ def test_kills_lose_no_rows(kills: int, tmp_path: Path) -> None:
     rng = random.Random(0)
     sizes = []
     for attempt in range(kills):
-        workers = "2" if attempt % 5 == 4 else "1"
+        workers = "2" if attempt % 3 == 2 else "1"
         process = subprocess.Popen(
             [*command, str(killed), workers], stdout=subprocess.PIPE, env=environment
         )
@@ -232,7 +232,7 @@ def test_kills_lose_no_rows(kills: int, tmp_path: Path) -> None:
         process.wait()
         process.stdout.close()
         sizes.append(size_of(killed / "tiny.jsonl"))
-    assert len(set(sizes)) > 3  # the kills happened while rows were written
+    assert len(set(sizes)) > kills // 2  # the kills happened while rows were written
     subprocess.run([*command, str(killed), "2"], check=True, capture_output=True, env=environment)
     assert lines_of(killed) == lines_of(whole)
     assert all(json.loads(line) for line in lines_of(killed))

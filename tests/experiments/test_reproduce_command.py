@@ -11,19 +11,27 @@ from pathlib import Path
 
 import pytest
 from experiment_samples import ROOT
+from in_process import call
 
 from experiments import PAPER, run, study
+from experiments.cli import main
 from experiments.rows import encode
 
 
 def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "experiments", *arguments],
-        cwd=cwd,
+    return call(main, *arguments, cwd=cwd)
+
+
+def test_module_is_the_command(tmp_path: Path) -> None:
+    """In a process, as users start it; the other tests call it in their own process."""
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments", "fig9"],
+        cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
     )
+    assert (done.returncode, done.stderr) == (2, command("fig9", cwd=tmp_path).stderr)
 
 
 def test_command_runs_draws_and_judges(tmp_path: Path) -> None:
@@ -37,7 +45,7 @@ def test_command_runs_draws_and_judges(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in kept.read_text().splitlines()]
     assert {row["method"] for row in rows} == {"median-TGD", "vanilla-GD", "default"}
     before = kept.read_bytes()
-    again = command("fig3a", "--quick", "--trials", "1", "-q", cwd=tmp_path)
+    again = command("fig3a", "--quick", "--trials", "1", "-q", "--workers", "1", cwd=tmp_path)
     assert again.returncode == 0
     assert kept.read_bytes() == before
 
@@ -89,7 +97,7 @@ def test_invalid_arguments_give_one_line(
 def test_command_and_function_give_the_same_rows(tmp_path: Path) -> None:
     one = replace(study("fig3b", quick=True, trials=1), methods=(PAPER,))
     run(one, tmp_path, workers=1)
-    options = ("--quick", "--trials", "1", "--only", PAPER.name, "-q")
+    options = ("--quick", "--trials", "1", "--only", PAPER.name, "--workers", "1", "-q")
     assert command("fig3b", *options, cwd=tmp_path).returncode == 0
     by_function, by_command = (
         json.loads((folder / "fig3b-quick.jsonl").read_text())

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pylops
 import pytest
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
@@ -91,6 +90,8 @@ def pylops_operator(
     rng: np.random.Generator, m: int, shape: tuple[int, int], dtype: str
 ) -> tuple[Any, Matrix]:
     """Random rows after random signs, as a product of two operators."""
+    import pylops  # imports PyTorch
+
     dense = rng.standard_normal((m, shape[0] * shape[1])).astype(dtype)
     signs = rng.choice([-1.0, 1.0], dense.shape[1]).astype(dtype)
     given = pylops.MatrixMult(dense, dtype=dtype) @ pylops.Diagonal(signs, dtype=dtype)
@@ -290,6 +291,8 @@ def test_planted_matrix_is_recovered_in_single_precision(family: str) -> None:
 
 
 def test_pylops_operator_knows_the_shape_of_the_matrix() -> None:
+    import pylops
+
     operator = pylops.FirstDerivative((7, 5), axis=0)
     assert as_operator(operator).matrix_shape == (7, 5)
     with pytest.raises(ValueError, match=r"pass shape=\(n1, n2\) with n1\*n2 = 35"):

@@ -158,8 +158,7 @@ print(memory("VmHWM") - before)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory from /proc")
-@pytest.mark.parametrize("kind", ["FileRows", "ArrayRows"])
-@pytest.mark.parametrize("stored", ["f4", "i1"])
+@pytest.mark.parametrize(("kind", "stored"), [("FileRows", "i1"), ("ArrayRows", "f4")])
 def test_memory_does_not_grow_with_the_file(kind: str, stored: str, tmp_path: Path) -> None:
     shape = (400_000_000 // 2000 // np.dtype(stored).itemsize, 2000)
     np.lib.format.open_memmap(tmp_path / "A.npy", mode="w+", dtype=stored, shape=shape)

@@ -121,8 +121,16 @@ def check(source: RowSource, A: Array) -> None:
         assert np.array_equal(out, expected[first:last])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("stored", STORED)
+# Every dtype from a file and from an array, and every form with three of the dtypes.
+PAIRS = [
+    (stored, dtype)
+    for i, stored in enumerate(STORED)
+    for j, dtype in enumerate(DTYPES)
+    if stored in (next(iter(FILES)), "array") or (i + j) % 5 == 0
+]
+
+
+@pytest.mark.parametrize(("stored", "dtype"), PAIRS)
 def test_rows_are_those_of_the_array(stored: str, dtype: str, tmp_path: Path) -> None:
     A = sensing(dtype)
     source = STORED[stored](A, tmp_path)

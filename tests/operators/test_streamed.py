@@ -148,23 +148,25 @@ def test_rows_of_a_file_are_streamed(sensing: Array, tmp_path: Path) -> None:
 PEAK_MEMORY = """
 import sys, numpy as np
 from robustrank.operators import as_operator
-operator = as_operator(np.load(sys.argv[1], mmap_mode="r"))
 U, V = np.ones((50, 1), "f4"), np.ones((40, 1), "f4")
-operator.backproject(operator.measure(U, V), U, V)
-lines = open("/proc/self/status").read().splitlines()
-print(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024)
+for path in sys.argv[1:]:
+    operator = as_operator(np.load(path, mmap_mode="r"))
+    operator.backproject(operator.measure(U, V), U, V)
+    lines = open("/proc/self/status").read().splitlines()
+    print(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024)
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory from /proc")
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_memory_does_not_grow_with_the_file(order: str, tmp_path: Path) -> None:
-    peaks = []
-    for m in (1000, 20_000):  # 8 MB and 160 MB in float32
+    paths = [str(tmp_path / "small.npy"), str(tmp_path / "large.npy")]
+    for path, m in zip(paths, (1000, 20_000), strict=True):  # 8 MB and 160 MB in float32
         shape = (m, 50, 40)
         np.lib.format.open_memmap(
-            tmp_path / "A.npy", mode="w+", dtype="f4", shape=shape, fortran_order=order == "F"
+            path, mode="w+", dtype="f4", shape=shape, fortran_order=order == "F"
         )  # a sparse file: it reads as zeros and occupies memory once it is read
-        command = [sys.executable, "-c", PEAK_MEMORY, str(tmp_path / "A.npy")]
-        peaks.append(float(subprocess.run(command, capture_output=True, check=True).stdout))
+    command = [sys.executable, "-c", PEAK_MEMORY, *paths]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    peaks = [float(line) for line in done.stdout.split()]
     assert peaks[1] - peaks[0] < 80  # megabytes; it grows by 150 if pages are not released

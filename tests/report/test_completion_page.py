@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,22 +42,39 @@ def labeled() -> rr.Completion:
     return rr.complete(pd.DataFrame(X, index=HTML, columns=[f"<i>{j}</i>" for j in range(30)]))
 
 
-RESULTS = {
-    "exact": completed(EXACT),
-    "noisy": completed(NOISY),
-    "undecided": completed(SCARCE),
-    "labels": labeled(),
-    "no outliers": completed(plant_entries(30, 20, 1, 400, rng=1)),
-    "complete matrix": rr.robust_pca(plant_entries(30, 20, 1, 600, outliers=0.1, rng=1).incomplete),
-    "unexplained": rr.complete(np.random.default_rng(1).standard_normal((20, 15))),
-    "one row": rr.complete(np.arange(1.0, 13.0)[None]),
-    "zero": rr.robust_pca(np.eye(20)),
-    "interrupted": replace(completed(EXACT, time_limit=1e-3), status=rr.Status.INTERRUPTED),
+MADE: dict[str, Callable[[], rr.Completion]] = {
+    "exact": lambda: completed(EXACT),
+    "noisy": lambda: completed(NOISY),
+    "undecided": lambda: completed(SCARCE),
+    "labels": labeled,
+    "no outliers": lambda: completed(plant_entries(30, 20, 1, 400, rng=1)),
+    "complete matrix": lambda: rr.robust_pca(
+        plant_entries(30, 20, 1, 600, outliers=0.1, rng=1).incomplete
+    ),
+    "unexplained": lambda: rr.complete(np.random.default_rng(1).standard_normal((20, 15))),
+    "one row": lambda: rr.complete(np.arange(1.0, 13.0)[None]),
+    "zero": lambda: rr.robust_pca(np.eye(20)),
+    "interrupted": lambda: replace(completed(EXACT, time_limit=1e-3), status=rr.Status.INTERRUPTED),
 }
-PAGES = {name: render_report(result) for name, result in RESULTS.items()}
 
 
-@pytest.mark.parametrize("name", RESULTS)
+class Kept(dict[str, Any]):
+    """Values that are made when they are first needed, not when the tests are collected."""
+
+    def __init__(self, make: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = self._make(name)
+        return self[name]
+
+
+RESULTS = Kept(lambda name: MADE[name]())
+PAGES = Kept(lambda name: render_report(RESULTS[name]))
+
+
+@pytest.mark.parametrize("name", MADE)
 def test_numbers_are_those_of_the_result(name: str) -> None:
     result, page = RESULTS[name], PAGES[name]
     rows, columns = result.shape
@@ -87,7 +105,7 @@ def test_the_table_of_results_has_every_kind() -> None:
     assert RESULTS["complete matrix"].outliers.sum() == 60
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("name", MADE)
 def test_page_is_well_formed_and_self_contained(name: str) -> None:
     page = PAGES[name]
     read = Reader(page)
@@ -101,7 +119,7 @@ def test_page_is_well_formed_and_self_contained(name: str) -> None:
     assert page.count('role="img"') == page.count("<figcaption>") == len(read.labels) == figures
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("name", MADE)
 def test_verdict_says_what_happened_and_what_to_do(name: str) -> None:
     result, page = RESULTS[name], PAGES[name]
     shown, text = verdict(result.status), Reader(page).text

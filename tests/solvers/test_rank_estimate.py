@@ -126,14 +126,15 @@ def test_pure_noise_has_no_estimated_rank() -> None:
 
 
 @pytest.mark.slow_with_jax
+@pytest.mark.timeout(900)  # JAX compiles every operation, on a GPU more slowly
 def test_each_problem_of_a_batch_has_its_own_rank(xp: Any) -> None:
-    ranks = [1, 3] if "strict" in xp.__name__ else [1, 3, 2, 1]  # strict is slow
-    planted = [plant(16, 12, r, 260, outliers=0.05, bounded_noise=0.02, rng=r) for r in ranks]
+    ranks = [1, 3, 2, 1] if xp.__name__ == "numpy" else [1, 2]  # other libraries are slow
+    planted = [plant(12, 9, r, 180, outliers=0.05, bounded_noise=0.02, rng=r) for r in ranks]
     data = [(xp.asarray(one.A), xp.asarray(one.y)) for one in planted]
-    together = list(rr.recover_many(data, 4, batch=4))
+    together = list(rr.recover_many(data, 3, batch=4))
     assert [result.rank for result in together] == ranks
     for (A, y), result in zip(data, together, strict=True):
-        alone = rr.recover(A, y, 4)
+        alone = rr.recover(A, y, 3)
         assert result.status is alone.status
         assert np.allclose(to_numpy(result.matrix), to_numpy(alone.matrix), atol=1e-6)
 

@@ -1,0 +1,125 @@
+"""What is claimed for a completed matrix: every objection by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from completion_samples import planted_sample
+
+from robustrank.completion.conclusion import concluded, unfinished
+from robustrank.completion.held_out import HeldOut
+from robustrank.completion.noisy_fit import EmpiricalBayes
+from robustrank.completion.search import Solution
+from robustrank.completion.support import Support
+from robustrank.completion.watch import Watch
+from robustrank.result import Status
+
+PLANTED, SAMPLE = planted_sample(40, 30, 2, 700)
+FREE = 2 * (40 + 30 - 2)
+EXACT = Solution(
+    PLANTED.left,
+    PLANTED.right,
+    np.ones(700, bool),
+    Support(np.ones(40, bool), np.ones(30, bool), np.ones(700, bool)),
+    noise=0.0,
+)
+GOOD = HeldOut(10**6, 1.0, 1.0, 10.0, 1.0, np.zeros(1))
+NOISY = replace(
+    EXACT,
+    noise=1.0,
+    noisy=EmpiricalBayes(sweeps=1).run(SAMPLE, (PLANTED.left, PLANTED.right), Watch(None, None)),
+    held_out=GOOD,
+    structure=1.0,
+    tail=0.41,
+    noise_level=0.1,
+)
+
+
+def supported_by(solution: Solution, count: int) -> Solution:
+    return replace(solution, support=replace(solution.support, inliers=np.arange(700) < count))
+
+
+def test_status_without_objections() -> None:
+    status, certificate = concluded(EXACT, 700)
+    assert status is Status.RECOVERED
+    assert certificate.objections == ()
+    assert certificate.degrees_of_freedom == FREE
+    assert (certificate.decided_rows, certificate.decided_columns) == (40, 30)
+    assert np.isnan(certificate.held_out_error)
+    status, certificate = concluded(NOISY, 700)
+    assert status is Status.SETTLED
+    assert certificate.held_out_error == 1.0
+
+
+def test_a_majority_must_support_an_exact_matrix() -> None:
+    assert concluded(supported_by(EXACT, 351), 700)[0] is Status.RECOVERED
+    assert concluded(supported_by(EXACT, 351), 701)[0] is Status.RECOVERED
+    assert concluded(supported_by(EXACT, 351), 702)[0] is Status.UNEXPLAINED
+    status, certificate = concluded(supported_by(EXACT, 350), 700)
+    assert status is Status.UNEXPLAINED
+    assert certificate.objections == ("too few entries support the matrix",)
+    assert (certificate.supporting, certificate.required) == (350, 351)
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "limit"),
+    [
+        (
+            {"noise_level": 0.31},
+            "results with more than 30% noise are not certified",
+            {"noise_level": 0.3},
+        ),
+        ({"tail": 0.30}, "not distributed like noise", {"tail": 0.31}),
+        ({"tail": 0.71}, "not distributed like noise", {"tail": 0.7}),
+        ({"structure": 1.21}, "the residuals have structure", {"structure": 1.2}),
+        (
+            {"held_out": replace(GOOD, error=1.41)},
+            "errors of entries that were left out",
+            {"held_out": replace(GOOD, error=1.39)},
+        ),
+        (
+            {"held_out": replace(GOOD, error=0.66)},
+            "errors of entries that were left out",
+            {"held_out": replace(GOOD, error=0.68)},
+        ),
+        (
+            {"held_out": replace(GOOD, error=1.3, noise=0.0, trivial=4.0)},
+            "the error of the matrix may be 33%",
+            {"held_out": replace(GOOD, error=1.3, noise=0.0, trivial=4.4)},
+        ),
+        ({"noise_level": float("nan")}, "results with more than 30% noise are not certified", {}),
+        ({"structure": float("nan")}, "the residuals have structure", {}),
+    ],
+)
+def test_every_objection_with_noise(
+    change: dict[str, Any], words: str, limit: dict[str, Any]
+) -> None:
+    status, certificate = concluded(replace(NOISY, **change), 700)
+    assert status is Status.UNEXPLAINED
+    assert len(certificate.objections) == 1
+    assert words in certificate.objections[0]
+    assert concluded(replace(NOISY, **limit), 700)[0] is Status.SETTLED
+
+
+def test_support_with_noise() -> None:
+    assert concluded(supported_by(NOISY, 420), 700)[0] is Status.SETTLED
+    few = concluded(supported_by(NOISY, 419), 700)[1].objections
+    assert few == ("fewer than 60% of the entries support the matrix",)
+    # Three for each degree of freedom, where that is more.
+    assert concluded(supported_by(NOISY, 3 * FREE), 500)[0] is Status.SETTLED
+    few = concluded(supported_by(NOISY, 3 * FREE - 1), 500)[1].objections
+    assert len(few) == 1
+    assert f"3 entries for each of the {FREE} degrees of freedom" in few[0]
+
+
+def test_a_stopped_search_claims_nothing() -> None:
+    solution = unfinished(SAMPLE, None)
+    assert not solution.left.any()
+    assert solution.left.shape[0] == 40
+    assert solution.support.is_empty
+    latest = unfinished(SAMPLE, (PLANTED.left, PLANTED.right))
+    assert latest.inliers.all()
+    assert concluded(latest, 700)[0] is Status.UNEXPLAINED
