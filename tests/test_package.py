@@ -195,10 +195,12 @@ def test_contributing_lists_packages_in_the_order_of_imports() -> None:
 def test_tests_mirror_the_package() -> None:
     packages = [module.parent.name for module in PACKAGE.glob("*/__init__.py")]
     modules = [module.stem for module in PACKAGE.glob("*.py") if module.stem[0] != "_"]
-    folders = [folder.name for folder in (ROOT / "tests").iterdir() if any(folder.glob("test_*"))]
+    folders = [
+        folder.name for folder in (ROOT / "tests").iterdir() if any(folder.glob("test_*.py"))
+    ]
     assert sorted(folders) == sorted([*packages, "benchmarks", "examples", "experiments"])
     files = {file.stem for file in (ROOT / "tests").glob("test_*.py")}
-    others = {"test_package", "test_distribution", "test_docs", "test_project"}
+    others = {"test_package", "test_distribution", "test_docs", "test_mutants", "test_project"}
     assert files == {*(f"test_{module}" for module in modules), *others}
 
 
