@@ -218,7 +218,7 @@ STATED: dict[str, list[str]] = {
     ],
     "docs/guide/troubleshooting.md": [
         f"A row needs at least {word(repair.EXTRA)} more inliers than the rank",
-        f"noise above {percent(conclusion.NOISE_LIMIT)} of a typical measurement",
+        f"results with more than {conclusion.NOISE_LIMIT:.0%} noise are not certified",
     ],
     "README.md": [
         f"above {percent(conclusion.NOISE_LIMIT)} of a typical measurement "

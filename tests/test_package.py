@@ -68,7 +68,6 @@ OPTIONAL = [
     "jinja2",
     "click",
     "rich",
-    "threadpoolctl",
     "torch",
     "jax",
     "cupy",
