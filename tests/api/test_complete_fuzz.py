@@ -215,7 +215,7 @@ def test_any_data_gives_an_answer_or_an_error_in_words(seed: int) -> None:
     check(seed)
 
 
-@pytest.mark.parametrize("seed", [1025, 100_604, 201_459])
+@pytest.mark.parametrize("seed", [1025, 18_358, 100_604, 201_459])
 def test_cases_that_once_failed(seed: int) -> None:
-    """Rounding errors as sizes of a column, a singular matrix in float32, and tiny features."""
+    """Sizes of columns by rounding, no residuals, a singular matrix in float32, tiny features."""
     check(seed)

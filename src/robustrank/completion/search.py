@@ -237,7 +237,7 @@ class Search:
             elif self._by_structure and self._has_only_noise(part, residual, noise[rank]):
                 return Attempt(level, enough=rank)
             elif rank < largest:
-                if levels > 1 and noise[rank] <= _EXPLAINED * level.typical:
+                if levels > 1 and 0 < noise[rank] <= _EXPLAINED * level.typical:
                     if further is None or rank < further.rank:
                         further = Level(fit.point, noise[rank])
                 # The rank may be higher if that leaves less noise; otherwise the data has noise.
