@@ -9,12 +9,14 @@ import os
 import re
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 os.environ["JAX_ENABLE_X64"] = "1"  # before JAX is imported; robustrank changes no global setting
+from clock import Clock
 from hypothesis import settings
 
 from robustrank.simulate import Planted, plant
@@ -55,6 +57,13 @@ class Library:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._xp, name)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(time, "perf_counter", clock)
+    return clock
 
 
 @pytest.fixture(params=[*BACKENDS, *(pytest.param(name, marks=pytest.mark.gpu) for name in GPUS)])

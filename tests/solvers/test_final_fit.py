@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 import pytest
+from clock import Clock
 
 import robustrank as rr
 from robustrank.metrics import normalized_error
@@ -87,7 +87,7 @@ def test_a_lower_rank_is_found_from_the_fit_itself(rank: int) -> None:
 
 
 @pytest.mark.parametrize("event", ["callback", "time"])
-def test_a_final_fit_can_be_stopped(event: str) -> None:
+def test_a_final_fit_can_be_stopped(event: str, clock: Clock) -> None:
     planted, A, (y, _) = with_offset(0, 0.45, 0.05)
     seen: list[int] = []
 
@@ -97,10 +97,10 @@ def test_a_final_fit_can_be_stopped(event: str) -> None:
             seen.append(0)
         late = len(seen) >= 3 and progress.iteration > 0
         if late and event == "time":
-            time.sleep(1.0)
+            clock.forward(100)
         return late and event == "callback"
 
-    limit = 1.0 if event == "time" else None
+    limit = 100 if event == "time" else None
     result = rr.recover(A, y, 1, callback=watch, time_limit=limit)
     assert len(seen) >= 3
     assert result.status is (rr.Status.STOPPED if event == "callback" else rr.Status.TIME_LIMIT)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from typing import Any
 
 import numpy as np
 import pytest
+from clock import Clock
 
 import robustrank as rr
 from robustrank.operators import WatchedTangent
@@ -76,7 +76,9 @@ def test_the_zero_matrix_is_not_preferred_to_a_result_without_evidence() -> None
         ("time", rr.Status.TIME_LIMIT),
     ],
 )
-def test_a_stopped_rank_estimate_keeps_the_result_so_far(event: str, status: rr.Status) -> None:
+def test_a_stopped_rank_estimate_keeps_the_result_so_far(
+    event: str, status: rr.Status, clock: Clock
+) -> None:
     few = plant(20, 16, 2, 100, rng=0)  # enough for rank 2, but not for the rank given
     first = rr.Portfolio((SOFT,), rank_estimator=None)
     with pytest.warns(rr.UndersampledWarning):
@@ -87,10 +89,10 @@ def test_a_stopped_rank_estimate_keeps_the_result_so_far(event: str, status: rr.
         if estimating and event == "Ctrl-C":
             press_ctrl_c()
         if estimating and event == "time":
-            time.sleep(1.5)
+            clock.forward(100)
         return estimating and event == "callback"
 
-    limit = 1.5 if event == "time" else None
+    limit = 100 if event == "time" else None
     try:
         with pytest.warns(rr.UndersampledWarning):
             result = rr.recover(few.A, few.y, 5, callback=watch, time_limit=limit)
@@ -104,17 +106,17 @@ def test_a_stopped_rank_estimate_keeps_the_result_so_far(event: str, status: rr.
 
 
 @pytest.mark.parametrize("event", ["callback", "time"])
-def test_a_stopped_rank_estimate_does_not_lose_a_settled_result(event: str) -> None:
+def test_a_stopped_rank_estimate_does_not_lose_a_settled_result(event: str, clock: Clock) -> None:
     planted = plant(40, 32, 2, 600, outliers=0.05, bounded_noise=1.5, condition_number=20.0, rng=0)
     alone = rr.recover(planted.A, planted.y, 2, solver=rr.Portfolio((SOFT,), rank_estimator=None))
     assert alone.status is rr.Status.SETTLED
 
     def watch(progress: rr.Progress) -> bool:
         if progress.solver == "rank estimate" and event == "time":
-            time.sleep(4.0)
+            clock.forward(100)
         return progress.solver == "rank estimate" and event == "callback"
 
-    limit = 4.0 if event == "time" else None
+    limit = 100 if event == "time" else None
     result = rr.recover(planted.A, planted.y, 2, callback=watch, time_limit=limit)
     assert result.status is (rr.Status.STOPPED if event == "callback" else rr.Status.SETTLED)
     assert np.array_equal(result.matrix, alone.matrix)
@@ -150,20 +152,20 @@ def test_no_other_candidate_is_tried_after_an_interrupted_rank_estimate() -> Non
 
 @pytest.mark.parametrize("noise", [0.0, 0.02])
 def test_the_time_limit_covers_the_certificate(
-    noise: float, monkeypatch: pytest.MonkeyPatch
+    noise: float, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planted = plant(20, 15, 2, 400, outliers=0.05, bounded_noise=noise, rng=11)
     plain = rr.recover(planted.A, planted.y, 2, solver="gauss-newton")
     assert plain.certified
 
     def slow(self: WatchedTangent, weights: Any) -> Any:
-        time.sleep(0.5)
+        clock.forward(100)
         self.before()
         return self.inner.normal_map(weights)
 
     monkeypatch.setattr(WatchedTangent, "normal_map", slow)
-    result = rr.recover(planted.A, planted.y, 2, solver="gauss-newton", time_limit=0.4)
-    assert result.seconds < 1.5
+    result = rr.recover(planted.A, planted.y, 2, solver="gauss-newton", time_limit=100)
+    assert result.seconds < 200
     assert result.status is rr.Status.TIME_LIMIT
     assert not result.certificate.objections
     assert np.array_equal(result.matrix, plain.matrix)
