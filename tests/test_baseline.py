@@ -22,6 +22,7 @@ def measured(A: Array) -> Array:
     return np.einsum("ijk,jk->i", A, MATRIX)  # type: ignore[no-any-return]
 
 
+@pytest.mark.slow_with_jax
 @pytest.mark.parametrize("mean", [0.0, 1.0, 10.0, 1000.0])
 def test_a_common_part_of_the_rows_is_not_counted(xp: Any, mean: float) -> None:
     """What is left is measured by the varying part of the rows, which has entries of size one."""

@@ -254,6 +254,7 @@ def test_mostly_constant_measurements_are_recognized(small: Planted) -> None:
     assert problem(small, y=np.where(stuck < 201, 7.0, small.y)).is_mostly_constant
 
 
+@pytest.mark.slow_with_jax
 def test_centered_problem_has_no_common_part(xp: Any, dtype: str) -> None:
     rng = np.random.default_rng(0)
     A = (3 + rng.standard_normal((200, 8, 6))).astype(dtype)

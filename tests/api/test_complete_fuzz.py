@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import robustrank as rr
 
-CASES = int(os.environ.get("ROBUSTRANK_FUZZ", "0")) // 50 or 200
+CASES = int(os.environ.get("ROBUSTRANK_FUZZ", "0")) // 50 or 150
 IN_CI = "ROBUSTRANK_FUZZ" not in os.environ
 Matrix = np.ndarray[Any, Any]
 Generator = np.random.Generator

@@ -117,7 +117,10 @@ def test_every_example_is_tested() -> None:
 
 # The example for GPUs takes longest; it also runs without PyTorch, below. All are executed when the
 # documentation is built.
-SLOW = {"plot_choosing_rank", "plot_gpu", "plot_outlier_kinds", "plot_planning"}
+SLOW = {
+    *("plot_choosing_rank", "plot_gpu", "plot_local_cluster"),
+    *("plot_outlier_kinds", "plot_planning"),
+}
 
 
 def drawn_here(script: str, folder: Path) -> subprocess.CompletedProcess[str]:

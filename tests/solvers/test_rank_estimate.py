@@ -128,6 +128,8 @@ def test_pure_noise_has_no_estimated_rank() -> None:
 @pytest.mark.slow_with_jax
 @pytest.mark.timeout(900)  # JAX compiles every operation, on a GPU more slowly
 def test_each_problem_of_a_batch_has_its_own_rank(xp: Any) -> None:
+    if "strict" in xp.__name__:
+        pytest.skip("takes ten seconds; tests/api/test_recover_many.py has a batch of its arrays")
     ranks = [1, 3, 2, 1] if xp.__name__ == "numpy" else [1, 2]  # other libraries are slow
     planted = [plant(12, 9, r, 180, outliers=0.05, bounded_noise=0.02, rng=r) for r in ranks]
     data = [(xp.asarray(one.A), xp.asarray(one.y)) for one in planted]
