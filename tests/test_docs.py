@@ -158,6 +158,7 @@ class _Page(HTMLParser):
         self.anchors |= {given[name] for name in ("id", "name") if name in given}
 
 
+@pytest.mark.slow  # it builds the site
 def test_links_inside_the_site_lead_somewhere(site: Path) -> None:
     pages = {path: _Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
     assert len(pages) > 80

@@ -34,7 +34,13 @@ def cast(xp: Any, planted: Planted, dtype: str) -> tuple[Any, Any]:
     return xp.asarray(planted.A.astype(dtype)), xp.asarray(planted.y.astype(dtype))
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize(
+    "solver",
+    [
+        *(name for name in SOLVERS if name != "message-passing"),
+        pytest.param("message-passing", marks=pytest.mark.slow_with_jax),  # as in the next test
+    ],
+)
 def test_solver_gives_the_same_answer_as_with_numpy(
     xp: Any, dtype: str, solver: str, small: Planted
 ) -> None:

@@ -154,6 +154,7 @@ def test_example_draws_a_figure_and_leaves_nothing_behind(name: str, tmp_path: P
     assert_runs(done, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_example_for_gpus_runs_without_pytorch(tmp_path: Path) -> None:
     script = str(GALLERY / "plot_gpu.py")
     done = python("-W", "error", "-c", HIDE_TORCH + DRIVER, script, folder=tmp_path)

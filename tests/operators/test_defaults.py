@@ -59,6 +59,7 @@ def test_defaults_fulfill_the_contract(shape: tuple[int, int, int], dtype: str) 
         assert np.linalg.norm(found - expected) <= rtol * np.linalg.norm(expected)
 
 
+@pytest.mark.slow_with_jax
 @pytest.mark.parametrize(("dtype", "shape"), [("float64", (40, 9, 7)), ("float32", (40, 7, 9))])
 def test_defaults_work_with_every_array_library(
     xp: Any, dtype: str, shape: tuple[int, int, int]
