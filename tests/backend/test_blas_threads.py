@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import multiprocessing
 import sys
 import threading
@@ -72,6 +74,30 @@ def test_threads_are_restored_after_an_error(
 
     with pytest.raises(error):
         call(fail)
+    assert blas_threads() == {3}
+
+
+@pytest.mark.parametrize("number", range(1, 40))
+def test_threads_are_restored_wherever_ctrl_c_comes(number: int) -> None:
+    """At the n-th call of a Python function, between entering the block and having left it."""
+    calls = 0
+
+    def interrupt(_frame: Any, event: str, _argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+        if calls == number:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.setprofile(interrupt)
+        with limited_blas_threads(1):
+            pass
+    sys.setprofile(None)
+    gc.collect()
+    assert blas_threads() == {3}
+    with limited_blas_threads(1):
+        assert blas_threads() == {1}
     assert blas_threads() == {3}
 
 

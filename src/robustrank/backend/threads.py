@@ -28,7 +28,11 @@ def limited_blas_threads(count: int | None) -> Iterator[None]:
             _limit.enter(call, count)
         yield
     finally:
-        _limit.leave(call)
+        try:
+            _limit.leave(call)
+        except BaseException:  # Ctrl-C just now
+            _limit.leave(call)
+            raise
 
 
 def threads_for(numbers: int) -> int | None:
@@ -58,17 +62,21 @@ class _Limit:
             self._calls.add(call)
             if self._before is None:
                 controller = _controller("scipy.linalg" in sys.modules)
-                self._before = controller.limit(limits=count, user_api="blas")
+                self._before = controller.limit(limits=None)  # changes nothing
+                controller.limit(limits=count)
                 release_control()
 
     def leave(self, call: object) -> None:
-        """Restore the threads if no other call limits them; calls that never entered may leave."""
+        """Restore the threads if no other call limits them.
+
+        A call may leave again, and without having entered.
+        """
         with self._lock:
             self._calls.discard(call)
             if not self._calls and self._before is not None:
-                before, self._before = self._before, None
-                before.restore_original_limits()
+                self._before.restore_original_limits()
                 release_control()
+                self._before = None
 
 
 _limit = _Limit()
@@ -90,7 +98,7 @@ def _controller(_with_scipy: bool) -> Any:
     """Handles of the BLAS libraries, found once, and again when SciPy has loaded its own."""
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _start_anew() -> None:
