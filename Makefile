@@ -83,7 +83,7 @@ mutants: $(READY)
 # Takes about half an hour; make fuzz CASES=5000 is shorter. `make test` runs 1,200 cases.
 CASES ?= 100000
 fuzz: $(READY)
-	ROBUSTRANK_FUZZ=$(CASES) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/api/test_fuzz.py
+	ROBUSTRANK_FUZZ=$(CASES) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/api/test_fuzz.py tests/api/test_complete_fuzz.py
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -318,7 +318,7 @@ def chosen_mutants(covering: Covering, settings: Settings) -> list[Mutant]:
     possible = [
         mutant
         for file in sorted(covering.files)
-        if settings.only in file
+        if settings.only in file and file.endswith(".py")  # templates are covered, too
         for mutant in mutants_of(SRC / file)
         if mutant.line in covering.lines[file] and covering.tests_of(mutant)
     ]

@@ -20,6 +20,7 @@ from robustrank.backend import (
     load_library,
     namespace,
     reject_masked,
+    sorted_orders,
     standard_normal,
     thin_svd,
     to_numpy,
@@ -93,3 +94,12 @@ def test_unknown_or_missing_library_raises(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(ImportError, match="install it with: pip install cupy-cuda12x"):
         load_library("cupy")
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (900, 5), (5, 900)])  # by counting, and by keys
+def test_orders_of_pairs_sort_by_row_and_by_column(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(2)
+    rows, columns = (rng.integers(0, n, 40) for n in shape)
+    by_rows, by_columns = sorted_orders(rows, columns, shape)
+    np.testing.assert_array_equal(by_rows, np.lexsort((columns, rows)))
+    np.testing.assert_array_equal(by_columns, np.lexsort((rows, columns)))
