@@ -11,6 +11,7 @@ import pytest
 
 import robustrank as rr
 from robustrank.certificate import Fit, certify, conclude
+from robustrank.certificate.conclusion import _noise_objections
 from robustrank.certificate.noise import NoiseFit
 from robustrank.metrics import evaluate
 from robustrank.operators import as_operator
@@ -205,3 +206,20 @@ def test_required_evidence_grows_more_slowly_with_many_degrees_of_freedom(
     planted = plant(*shape, rank, 800, rng=0)
     result = rr.recover(planted.A, planted.y, rank, solver=rr.GaussNewton(max_iterations=1))
     assert result.certificate.required_evidence == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("error", "share", "predicted"),
+    [(0.1, 0.9, True), (0.1, 0.4, False), (0.4, 0.9, False), (0.4, 0.4, False)],
+)
+def test_left_out_measurements_must_be_predicted_typically_and_mostly(
+    error: float, share: float, predicted: bool
+) -> None:
+    found = replace(
+        certificate_with(),
+        held_out_error=error,
+        held_out_share=share,
+        noise_statistics=(0.0, 0.0, 0.0, 3.0, 0.0),
+    )
+    said = "measurements that were left out of the fit are not predicted by it"
+    assert (next(_noise_objections(found), "") == said) != predicted

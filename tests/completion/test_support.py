@@ -110,3 +110,9 @@ def test_sylvester_equation_that_is_singular() -> None:
     A, B = np.diag([2.0, 0.0]), np.diag([3.0, 0.0])
     K = _solve_sylvester(A, B, np.ones((2, 2)))
     np.testing.assert_allclose(K, [[1 / 5, 1 / 2], [1 / 3, 0]])
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(True, False), (False, True), (False, False)])
+def test_a_part_without_rows_or_without_columns_is_empty(rows: bool, columns: bool) -> None:
+    assert Support(np.array([rows]), np.array([columns]), np.array([True])).is_empty
+    assert not Support(np.array([True]), np.array([True]), np.array([True])).is_empty

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import robustrank as rr
+from robustrank.planning.sample_size import _duration, _size
 
 
 def test_plan_of_the_papers_setting() -> None:
@@ -110,3 +111,19 @@ def test_plan_as_json() -> None:
 def test_invalid_question(arguments: Any, given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         rr.plan(*arguments, **given)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.01, "0.1 s"), (9.94, "9.9 s"), (10.0, "10 s"), (89.0, "89 s"), (90.0, "2 min")],
+)
+def test_durations_in_words(seconds: float, text: str) -> None:
+    assert _duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(10, "1 MB"), (5_000_000, "5 MB"), (10**9, "1.0 GB"), (2_500_000_000, "2.5 GB")],
+)
+def test_sizes_in_words(size: int, text: str) -> None:
+    assert _size(size) == text

@@ -64,3 +64,10 @@ def test_invalid_options(options: dict[str, Any], message: str) -> None:
 def test_more_entries_than_the_matrix_has() -> None:
     with pytest.raises(ValueError, match="has only 600"):
         plant_entries(30, 20, 3, 601)
+
+
+def test_outliers_of_the_largest_size_have_both_signs() -> None:
+    planted = plant_entries(20, 15, 2, 300, outliers=0.2, outlier_model="max", rng=1)
+    values = planted.values[planted.outliers]
+    largest = np.abs(planted.matrix).max()
+    np.testing.assert_allclose(np.sort(np.unique(values)), [-largest, largest])
