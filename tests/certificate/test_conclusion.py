@@ -222,4 +222,4 @@ def test_left_out_measurements_must_be_predicted_typically_and_mostly(
         noise_statistics=(0.0, 0.0, 0.0, 3.0, 0.0),
     )
     said = "measurements that were left out of the fit are not predicted by it"
-    assert (next(_noise_objections(found), "") == said) != predicted
+    assert (said in _noise_objections(found)) != predicted
