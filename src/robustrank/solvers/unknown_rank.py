@@ -22,9 +22,9 @@ from robustrank.solvers.portfolio import Portfolio
 from robustrank.solvers.rank_growth import GrownRank, RankGrowth
 from robustrank.solvers.search import solve
 
-# If the rank that was found does not lead to a certified result, a bound on it is tried: at least
-# the first of these, with so many solvers of the portfolio, then the second. The other solvers
-# found none of 53 results that were certified with a bound, in twice the time.
+# If the rank that was found does not lead to a certified result, bounds on it are tried in turn:
+# the least bound, and the number of solvers of the portfolio that are tried with it. The other
+# solvers found none of 53 results that were certified with a bound, in twice the time.
 _BOUNDS = ((4, 3), (20, 1))
 
 
