@@ -13,7 +13,7 @@ _EXACT, _ESTIMATED = "RECOVERED", "ESTIMATED"
 EXCEPTION = "exception"
 # The largest error of an exact claim: of ``recover``, of a completion, and in single precision.
 _LARGEST, _LARGEST_OF_ENTRIES, _LARGEST_OF_SINGLE = 1e-6, 1e-5, 1e-3
-# An estimate is right up to this error, and up to so many times the error of the oracle.
+# An estimate is right up to this error, and up to a multiple of the error of the oracle.
 _NEGLIGIBLE, _TIMES_ORACLE = 1e-4, 3.0
 
 

@@ -15,7 +15,7 @@ from experiments.rows import Key
 
 DEVELOPMENT, SEALED = "development", "sealed"
 SETS = (DEVELOPMENT, SEALED)
-_SHARE_OF_DEVELOPMENT = 7  # the sealed set is this many times larger
+_SHARE_OF_DEVELOPMENT = 7  # times larger is the sealed set
 _NOISES = ("normal", "uniform", "t3")
 
 

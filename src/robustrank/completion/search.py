@@ -464,6 +464,8 @@ def _zero_solution(sample: Sample, rng: np.random.Generator) -> Solution | None:
     xp, values = namespace(sample.row_values), sample.row_values
     tolerance = exact_tolerance(sample)
     inliers = to_numpy(xp.abs(values) <= tolerance)
+    if 2 * np.sum(inliers) <= sample.size:  # no majority in any part
+        return None
     left, right = (xp.zeros((n, 0), **like(values)) for n in sample.shape)
     point = Point(left, values[:0], right)
     support = supported_part(sample, point, inliers, rng)

@@ -204,11 +204,10 @@ class _Block:
         return xp.sum(xp.take(P, own, axis=0) * xp.take(Q, other, axis=0), axis=1)
 
     def sums(self, z: Array, Q: Array) -> Array:
+        starts = self.all.starts[self.rows.start : self.rows.stop + 1]
         if isinstance(Q, np.ndarray):
-            starts = self.all.starts[self.rows.start : self.rows.stop + 1]
             places = z[self.entries], self.all.others[self.entries], starts - starts[0]
             return scipy.sparse.csr_array(places, (len(starts) - 1, len(Q))) @ Q
         terms = namespace(Q).take(Q, self.all.others[self.entries], axis=0)
         terms *= z[self.entries, None]
-        starts = self.all.starts[self.rows.start : self.rows.stop + 1]
         return segment_sums(terms, starts - starts[0])

@@ -24,7 +24,7 @@ _SAFETY = 1.02  # because the share of outliers is an estimate
 # wrong matrix has small residuals too.
 _REDUNDANT, _REDUNDANT_SHARE = 15, 1.15
 _LEAST_NOISE = 1e-4
-_FURTHER_RANKS = 2  # so many higher ranks are considered if the rank is not known
+_FURTHER_RANKS = 2  # higher ranks that are considered if the rank is not known
 
 
 @dataclass(frozen=True)
