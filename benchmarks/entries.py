@@ -65,7 +65,7 @@ def sampled_speed(quick: bool) -> Row:
         count = rho * RANK * (2 * n - RANK)
         return plant_entries(n, n, RANK, count, outliers=0.05, condition_number=2, rng=seed)
 
-    def solve(planted: PlantedEntries) -> Callable[[], rr.Completion]:
+    def solve(planted: PlantedEntries) -> Callable[[], rr.Result]:
         return lambda: rr.complete(planted.triples, RANK, shape=planted.shape)
 
     seconds, error = _timed(problem, solve, trials=5)
@@ -80,7 +80,7 @@ def full_speed(quick: bool) -> Row:
     def problem(seed: int) -> PlantedEntries:
         return plant_entries(n, n, RANK, n * n, outliers=0.4, outlier_model="max", rng=seed)
 
-    def solve(planted: PlantedEntries) -> Callable[[], rr.Completion]:
+    def solve(planted: PlantedEntries) -> Callable[[], rr.Result]:
         X = planted.incomplete
         return lambda: rr.robust_pca(X)
 
@@ -91,7 +91,7 @@ def full_speed(quick: bool) -> Row:
 
 def _timed(
     problem: Callable[[int], PlantedEntries],
-    solve: Callable[[PlantedEntries], Callable[[], rr.Completion]],
+    solve: Callable[[PlantedEntries], Callable[[], rr.Result]],
     trials: int,
 ) -> tuple[float, float]:
     """The median time and the largest error, after a warm-up call that is not measured."""

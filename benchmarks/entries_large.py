@@ -17,7 +17,7 @@ import numpy as np
 from progress import doing
 
 import robustrank as rr
-from robustrank.completion import CompletionProgress
+from robustrank.run import Progress
 from robustrank.metrics import normalized_error
 from robustrank.simulate import plant_entries
 
@@ -64,7 +64,7 @@ def _complete(path: Path) -> None:
         truth = data["left"], data["right"]
     began = latest = time.perf_counter()
 
-    def progress(state: CompletionProgress) -> None:
+    def progress(state: Progress) -> None:
         nonlocal latest
         if time.perf_counter() - latest > REPORT_EVERY:
             latest = time.perf_counter()

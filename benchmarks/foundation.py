@@ -62,8 +62,8 @@ def iteration_ratio(dtype: str, rounds: int = 15, repeats: int = 8) -> Row:
     planted = plant(N1, N2, RANK, M, outliers=0.05, dtype=dtype, rng=1)
     flat = planted.A.reshape(M, -1)
     x, w = np.ones(flat.shape[1], dtype), np.ones(M, dtype)
-    solver = rr.MedianTGD()
-    problem = rr.Problem(as_operator(planted.A), planted.y, RANK)
+    solver = rr.solvers.MedianTGD()
+    problem = rr.solvers.Problem(as_operator(planted.A), planted.y, RANK)
     state = solver.start(problem, np.random.default_rng(0))
 
     def iterate() -> None:
@@ -133,7 +133,7 @@ def memory_mapped(gigabytes: float) -> Row:
     code = """
         path, y = sys.argv[1], np.load(sys.argv[2])
         A = np.load(path, mmap_mode="r")
-        rr.recover(A, y, 5, solver=rr.MedianTGD(max_iterations=3))
+        rr.recover(A, y, 5, solver=rr.solvers.MedianTGD(max_iterations=3))
         print(status("VmHWM") / 1e6)
     """
     with tempfile.TemporaryDirectory() as folder:

@@ -49,7 +49,7 @@ def planted(seed: int, dtype: str = "float64", **other: Any) -> Planted:
     return plant(**setting | other, rng=FIRST_SEED + seed)
 
 
-def solve(problem: Planted, solver: Any = "auto") -> tuple[float, rr.Recovery]:
+def solve(problem: Planted, solver: Any = "auto") -> tuple[float, rr.Result]:
     """The time of one call of ``recover``, and its result."""
     torch.cuda.synchronize()
     began = time.perf_counter()
@@ -58,12 +58,12 @@ def solve(problem: Planted, solver: Any = "auto") -> tuple[float, rr.Recovery]:
     return time.perf_counter() - began, recovery
 
 
-def fastest(problem: Planted, solver: Any = "auto", times: int = 3) -> tuple[float, rr.Recovery]:
+def fastest(problem: Planted, solver: Any = "auto", times: int = 3) -> tuple[float, rr.Result]:
     """The fastest of a few calls."""
     return min((solve(problem, solver) for _ in range(times)), key=lambda timed: timed[0])
 
 
-def error(recovery: rr.Recovery, problem: Planted) -> float:
+def error(recovery: rr.Result, problem: Planted) -> float:
     """The error against the planted matrix."""
     return rr.metrics.evaluate(recovery, problem).error
 
@@ -73,7 +73,7 @@ def iteration_seconds(problem: Planted, iterations: int = 2500) -> float:
 
     From the first check of the replayed graph to the last one, without the certificate.
     """
-    solver = rr.MedianTGD(max_iterations=iterations, tolerance=0)
+    solver = rr.solvers.MedianTGD(max_iterations=iterations, tolerance=0)
 
     def run() -> float:
         checks = solve(problem, solver)[1].history.checks
@@ -101,7 +101,7 @@ def iterations_to(problem: Planted, goal: float) -> int:
         left, right = (rr.backend.to_numpy(part) for part in (progress.left, progress.right))
         return rr.metrics.normalized_error((left, right), (problem.left, problem.right)) < goal
 
-    solver = rr.MedianTGD(tolerance=0)
+    solver = rr.solvers.MedianTGD(tolerance=0)
     return rr.recover(problem.A, problem.y, RANK, solver=solver, callback=near).iterations
 
 
@@ -110,7 +110,7 @@ def speed_row(trials: int = 5) -> Row:
     ratios, ours, papers = [], [], []
     for seed in range(1, trials + 1):
         problem = planted(seed)
-        enough = rr.MedianTGD(max_iterations=iterations_to(problem, 1e-6), tolerance=0)
+        enough = rr.solvers.MedianTGD(max_iterations=iterations_to(problem, 1e-6), tolerance=0)
         auto, recovery = fastest(problem)
         paper, reached = solve(problem, enough)
         assert error(recovery, problem) < 1e-6

@@ -24,7 +24,7 @@ from robustrank.theory import degrees_of_freedom
 
 FIRST_SEED = 190_000
 DENSE, ENTRIES = (60, 50), (300, 250)
-Solve = Callable[[int | None], rr.Recovery | rr.Completion]
+Solve = Callable[[int | None], rr.Result | rr.Result]
 RANKS, NOISES, MODELS = (1, 2, 5, 10), (0.0, 0.05), ("huge", "scale")
 
 
@@ -93,7 +93,7 @@ def _dense(case: Case, shape: tuple[int, int], count: int, setting: dict[str, An
     bounded = setting.pop("noise")
     planted = rr.simulate.plant(*shape, case.rank, count, bounded_noise=bounded, **setting)
 
-    def solve(rank: int | None) -> rr.Recovery:
+    def solve(rank: int | None) -> rr.Result:
         return rr.recover(planted.A, planted.y, rank)
 
     return solve
@@ -102,7 +102,7 @@ def _dense(case: Case, shape: tuple[int, int], count: int, setting: dict[str, An
 def _entries(case: Case, shape: tuple[int, int], count: int, setting: dict[str, Any]) -> Solve:
     planted = rr.simulate.plant_entries(*shape, case.rank, count, **setting)
 
-    def solve(rank: int | None) -> rr.Completion:
+    def solve(rank: int | None) -> rr.Result:
         return rr.complete(planted.triples, rank, shape=shape)
 
     return solve

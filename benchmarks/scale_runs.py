@@ -6,6 +6,7 @@ part of a file, so that one file serves for all sizes.
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import resource
@@ -13,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,8 +24,7 @@ from unittest import mock
 import numpy as np
 
 import robustrank as rr
-from robustrank.api import single
-from robustrank.api.engines import WatchedEngine
+from robustrank.api.inputs import engine_of
 from robustrank.backend import memory_bytes
 from robustrank.cluster import ClusterEngine, local_cluster
 from robustrank.files import create_npy
@@ -126,11 +127,14 @@ def round_seconds(workers: int, calls: int) -> float:
     return statistics.median(times[3:])
 
 
-class CountingEngine(WatchedEngine):
-    """The engine of ``recover``, which also counts what it is asked to do."""
+class CountingEngine:
+    """An engine of ``recover`` that also counts what it is asked to do."""
 
     passes = products = rounds = shards = 0
     map_bytes = product_bytes = 0.0
+
+    def __init__(self, client: Any, check_time: Callable[[], None]) -> None:
+        self._inner = engine_of(client, check_time)
 
     @classmethod
     def forget(cls) -> None:
@@ -138,9 +142,24 @@ class CountingEngine(WatchedEngine):
         cls.passes = cls.products = cls.rounds = 0
         cls.map_bytes = cls.product_bytes = 0.0
 
-    def _remembering(
-        self, call: Any, work: Any, shards: Any, own: Any = None, shared: tuple[Any, ...] = ()
-    ) -> list[Any]:
+    @property
+    def is_local(self) -> bool:
+        """Whether the work is done in this process."""
+        return self._inner.is_local
+
+    def keep(self, *arguments: Any, **named: Any) -> list[Any]:
+        """Handles of the results."""
+        self._count(*arguments, **named)
+        return self._inner.keep(*arguments, **named)
+
+    def each(self, *arguments: Any, **named: Any) -> list[Any]:
+        """The results."""
+        self._count(*arguments, **named)
+        return self._inner.each(*arguments, **named)
+
+    def _count(
+        self, work: Any, shards: Any, own: Any = None, shared: tuple[Any, ...] = ()
+    ) -> None:
         kind = CountingEngine
         kind.rounds += 1
         kind.passes += work.__name__ in READ_DATA
@@ -152,7 +171,6 @@ class CountingEngine(WatchedEngine):
             (n1, n2), U, _, dtype, _ = shared
             rows = sum(shard.rows for shard in shards)
             kind.map_bytes = float(rows * U.shape[1] * (n1 + n2) * dtype.itemsize)
-        return super()._remembering(call, work, shards, own, shared)
 
 
 def _carry_out(task: Task) -> Outcome:
@@ -168,7 +186,8 @@ def _carry_out(task: Task) -> Outcome:
         seconds = math.inf
         for _ in range(task.repeats):
             CountingEngine.forget()
-            with mock.patch.object(single, "WatchedEngine", CountingEngine):
+            module = importlib.import_module("robustrank.api.recover")  # not the function
+            with mock.patch.object(module, "engine_of", CountingEngine):
                 found = rr.recover(A, y, task.rank, client=client, memory_limit=limit)
             seconds = min(seconds, found.seconds)
         peaks = [0] if client is None else client.run(_peak).values()

@@ -11,8 +11,9 @@ import numpy as np
 from experiments.definition import Data, Method, Place, Setting
 from experiments.rows import Row
 from robustrank.api import complete, robust_pca
-from robustrank.completion import Completion, Sample
+from robustrank.completion import Sample
 from robustrank.operators import Entries
+from robustrank.result import Result
 from robustrank.simulate import PlantedEntries
 
 Array = np.ndarray[Any, Any]
@@ -67,7 +68,7 @@ def identity(setting: Setting, trial: int, method: Method) -> Row:
     }
 
 
-def described(planted: PlantedEntries, result: Completion) -> Row:
+def described(planted: PlantedEntries, result: Result) -> Row:
     """What a row says about a result.
 
     ``error`` is that of the rows and columns that the inliers determine if they are known, by their
@@ -90,7 +91,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def decided_part(result: Completion) -> Part:
+def decided_part(result: Result) -> Part:
     """The rows and columns that a result calls decided."""
     rows, columns = (np.ones(n, bool) for n in result.shape)
     rows[result.undecided_rows] = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 
-from robustrank.result import Recovery
+from robustrank.result import Result
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import MedianTGD, Portfolio, Solver, VanillaGD
 
@@ -163,7 +163,7 @@ class Outcome:
     trial: int
     method: Method
     planted: Planted  # with the data that the method was given
-    recovery: Recovery
+    recovery: Result
     error: float
 
 

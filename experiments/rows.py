@@ -24,6 +24,14 @@ except ImportError:  # not on Windows
 Row = dict[str, Any]
 Key = tuple[str, int, str]  # setting, trial, method
 _CHECK = "crc"
+# Names that statuses had in earlier versions; runs that ended early had a status of their own.
+_RENAMED = {
+    "SETTLED": "ESTIMATED",
+    "UNEXPLAINED": "INCONCLUSIVE",
+    **dict.fromkeys(
+        ("ITERATION_LIMIT", "TIME_LIMIT", "STOPPED", "INTERRUPTED", "DIVERGED"), "INCONCLUSIVE"
+    ),
+}
 
 
 def key_of(row: Row) -> Key:
@@ -111,11 +119,16 @@ def read(paths: Iterable[Path]) -> Table:
                     except ValueError as error:
                         damage.append(Damage(path, number, str(error), line))
                     else:
-                        rows.setdefault(key_of(row), row)
+                        rows.setdefault(key_of(row), _with_current_names(row))
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             reason = f"the archive is damaged from this line on ({error})"
             damage.append(Damage(path, number + 1, reason, b""))
     return Table(list(rows.values()), damage)
+
+
+def _with_current_names(row: Row) -> Row:
+    name = row.get("status")
+    return row | {"status": _RENAMED[name]} if name in _RENAMED else row
 
 
 class RowWriter:

@@ -48,14 +48,14 @@ def families_markdown(study: Study[Any], table: Table) -> Iterator[str]:
     yield "| --- " * 6 + "|"
     for cell in study.cells:
         rows = table.of(cell.key, study.methods[0].name)
-        counts = [_claims(rows, status) for status in ("RECOVERED", "SETTLED")]
+        counts = [_claims(rows, status) for status in ("RECOVERED", "ESTIMATED")]
         ambiguous = str(sum(row["status"] == "AMBIGUOUS" for row in rows))
         solvable = [row for row in rows if row["solvable"]]
-        certified = sum(row["status"] in ("RECOVERED", "SETTLED") for row in solvable)
+        certified = sum(row["status"] in ("RECOVERED", "ESTIMATED") for row in solvable)
         ratios = [
             row["error"] / row["oracle"]
             for row in solvable
-            if row["status"] == "SETTLED" and row["oracle"] > 1e-6
+            if row["status"] == "ESTIMATED" and row["oracle"] > 1e-6
         ]
         errors = f"{_lower_median(ratios):.2f}, {max(ratios):.1f}" if ratios else "–"
         share = f"{certified} of {len(solvable)}"

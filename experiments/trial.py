@@ -24,7 +24,8 @@ from robustrank.backend import to_numpy
 from robustrank.metrics import evaluate, normalized_error
 from robustrank.problem import UndersampledWarning
 from robustrank.simulate import Planted
-from robustrank.solvers import MedianTGD, Portfolio, Progress, Solver, VanillaGD
+from robustrank.run import Progress
+from robustrank.solvers import MedianTGD, Portfolio, Solver, VanillaGD
 
 Timed = tuple[Row, float]  # a row, and the seconds it took
 TracePoint = tuple[int, float, float]  # iteration, passes over the sensing data, error

@@ -40,9 +40,9 @@ from robustrank.solvers import (
     gauss_newton,
     search,
 )
-from robustrank.solvers.candidates import FAULTS, MESSAGES, PATIENT, SOFT, STRICT
 from robustrank.solvers.message_passing import outlier_density, relations
 from robustrank.solvers.message_passing import solver as messages
+from robustrank.solvers.portfolio import FAULTS, MESSAGES, PATIENT, SOFT, STRICT
 from robustrank.uncertainty import covariance
 
 _WORDS: tuple[str, ...] = ("zero", "one", "two", "three", "four", "five", "six", "seven")

@@ -93,7 +93,7 @@ def test_contracts_stay_small() -> None:
         "measure",
         "backproject",
     }
-    assert len(fields(rr.GaussNewton)) <= 9
+    assert len(fields(rr.solvers.GaussNewton)) <= 9
 
 
 def python(code: str) -> str:

@@ -35,11 +35,11 @@ def message_passing_errors() -> None:
 
 def _errors(model: str, fraction: float, m: int) -> tuple[list[float], list[float]]:
     planted = rr.simulate.plant(150, 120, 5, m, outliers=fraction, outlier_model=model, rng=5)
-    given = rr.Problem(as_operator(planted.A), planted.y, 5)
+    given = rr.solvers.Problem(as_operator(planted.A), planted.y, 5)
     problem, unit = given.normalized(), given.units.matrix
     truth = planted.left, planted.right
     norm = float(np.linalg.norm(planted.matrix))
-    solver = rr.MessagePassing(target_error=0.03)
+    solver = rr.solvers.MessagePassing(target_error=0.03)
     state = solver.start(problem, np.random.default_rng(0))
     estimated, actual = [], []
     while True:

@@ -45,7 +45,7 @@ def main() -> None:
     target = truth[0] @ truth[1].T
     A, y = corrupted_measurements(target)
     robust = rr.recover(A, y, RANK)
-    naive = rr.recover(A, y, RANK, solver=rr.VanillaGD(max_iterations=500))
+    naive = rr.recover(A, y, RANK, solver=rr.solvers.VanillaGD(max_iterations=500))
     panels = [(f"planted: {N1} × {N2}, rank {RANK}", target)]
     for result, name in ((robust, "robustrank"), (naive, "gradient descent")):
         error = rr.metrics.normalized_error((result.left, result.right), truth)

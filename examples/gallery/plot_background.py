@@ -75,7 +75,7 @@ class Separation:
     """Frames, and the result of ``robust_pca``."""
 
     frames: Array
-    result: rr.Completion
+    result: rr.Result
 
     def background(self, k: int) -> Array:
         """The background of a frame."""
@@ -99,7 +99,7 @@ def separate(frames: Array, rank: int) -> Separation:
 #
 # The pixels are 8-bit numbers from a compressed clip, and the scene has soft shadows and a barrier
 # tape that moves. The residuals of the background are not independent noise. The certificate
-# detects this, and the status is ``UNEXPLAINED``: the residuals have structure that a matrix of
+# detects this, and the status is ``INCONCLUSIVE``: the residuals have structure that a matrix of
 # this rank does not describe. The separation is good enough to look at and to find moving objects,
 # but it is not certified, and the boundary between a soft shadow and the background is a matter of
 # definition.

@@ -119,7 +119,7 @@ def corrupted(values: Array, kind: str, share: float, rng: np.random.Generator) 
 # rank, the ridge and the noise are estimated from the data.
 
 
-def by_complete(data: Ratings, rank: int) -> tuple[Predictor, rr.Completion]:
+def by_complete(data: Ratings, rank: int) -> tuple[Predictor, rr.Result]:
     """Predictions by robust completion, and its result."""
     result = rr.complete((data.users, data.films, data.values), rank, shape=data.shape)
     return result.predict, result
@@ -282,7 +282,7 @@ def measure(data: Ratings, kinds: list[str], shares: list[float], seeds: int, ra
 # the noise of ratings is about 0.8, so that few of them can be told from an unusual opinion. All
 # methods lose, and ``complete`` about as much as least squares.
 #
-# The status is mostly ``UNEXPLAINED``: too few ratings support a matrix of this rank. The held-out
+# The status is mostly ``INCONCLUSIVE``: too few ratings support a matrix of this rank. The held-out
 # errors show how good the predictions are on average; the matrix itself is not certified.
 
 STYLES: dict[str, dict[str, Any]] = {

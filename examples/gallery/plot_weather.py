@@ -121,7 +121,7 @@ def with_faults(data: Readings, kind: str, rng: np.random.Generator) -> Readings
 # years are compared correctly.
 
 
-def by_complete(data: Readings, rank: int) -> rr.Completion:
+def by_complete(data: Readings, rank: int) -> rr.Result:
     """The completed table."""
     return rr.complete((data.stations, data.months, data.values), rank, shape=data.shape)
 
@@ -153,7 +153,7 @@ class Outcome:
 
     data: Readings  # with faults
     faulty: Array
-    result: rr.Completion
+    result: rr.Result
     errors: Array  # of the held-out readings, by complete
     errors_of_means: Array
 
@@ -206,7 +206,7 @@ def report(kind: str, outcome: Outcome) -> None:
 # change the predictions hardly at all. A stuck sensor is harder: in the months in which the stuck
 # value is near the true one, nothing is wrong, and those readings are not rejected.
 #
-# The status is ``UNEXPLAINED``: the residuals have structure that a matrix of this rank does not
+# The status is ``INCONCLUSIVE``: the residuals have structure that a matrix of this rank does not
 # describe. A likely reason is local weather, which neighboring stations share. The held-out errors
 # show how good the predictions are on average; a certificate for each entry would claim more than
 # the data supports.

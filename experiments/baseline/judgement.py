@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from experiments.rows import Row
 
-# Names that statuses have in other versions.
-_RENAMED = {"SETTLED": "ESTIMATED", "UNEXPLAINED": "INCONCLUSIVE"}
 _EXACT, _ESTIMATED = "RECOVERED", "ESTIMATED"
 EXCEPTION = "exception"
 # The largest error of an exact claim: of ``recover``, of a completion, and in single precision.
@@ -25,9 +23,8 @@ class Judged:
 
     @property
     def status(self) -> str:
-        """The status under its newest name, or ``exception``."""
-        name = self.row.get("status", EXCEPTION)
-        return EXCEPTION if self.failed else str(_RENAMED.get(name, name))
+        """The status, or ``exception``."""
+        return EXCEPTION if self.failed else str(self.row.get("status", EXCEPTION))
 
     @property
     def failed(self) -> bool:

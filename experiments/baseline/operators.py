@@ -247,7 +247,7 @@ def gpu(draw: Draw) -> Problem:
     if draw.family != "recover_many":
         return recovery_problem(replace(planted, y=y), given=A, dense=planted.A)
 
-    def solve() -> rr.Recovery:
+    def solve() -> rr.Result:
         return [*rr.recover_many([(A, y)] * 3, planted.rank, rng=0)][draw.trial % 3]
 
     return recovery_problem(planted, solve=solve)
@@ -265,7 +265,7 @@ def _seeded_on_gpu(draw: Draw) -> Problem:
     there = rr.operators.Seeded(m, (n1, n2), seed, library="torch", device="cuda")
     y = torch.asarray(planted.y, device="cuda")
 
-    def solve() -> rr.Recovery:
+    def solve() -> rr.Result:
         return rr.recover(there, y, r, rng=0, time_limit=TIME_LIMIT)
 
     return recovery_problem(replace(planted, y=as_numpy(planted.y)), solve=solve)

@@ -16,7 +16,7 @@ from experiments.baseline.entry_oracle import EntryOracle
 from experiments.battery.oracle import solve as least_squares
 
 Array = np.ndarray[Any, Any]
-Result = rr.Recovery | rr.Completion
+Result = rr.Result
 UNKNOWN = object()  # a rank that is not given
 
 TIME_LIMIT = 60.0  # seconds of each call

@@ -200,7 +200,7 @@ def batches(draw: Draw) -> Problem:
     ]
     number, batch = draw.trial % 3, draw.choice(None, 1, 3)
 
-    def solve() -> rr.Recovery:
+    def solve() -> rr.Result:
         pairs = ((one.A, one.y) for one in members)
         return [*rr.recover_many(pairs, rank, batch=batch, rng=0)][number]
 

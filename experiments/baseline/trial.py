@@ -154,7 +154,7 @@ def _described(problem: Problem, result: Result) -> Row:
         "answer": _answer(problem, left * decided[0][:, None], right * decided[1][:, None]),
         "stated": _rounded(float(result.certificate.matrix_error)),
     }
-    if isinstance(result, rr.Recovery):
+    if not result.of_entries:
         row |= {
             "error": _rounded(_error(problem, left, right)),
             "oracle": _rounded(problem.oracle()),
@@ -177,9 +177,8 @@ def _described(problem: Problem, result: Result) -> Row:
 def _decided(result: Result) -> tuple[Array, Array]:
     """The rows and columns that the result determines."""
     rows, columns = (np.ones(n, bool) for n in result.shape)
-    if isinstance(result, rr.Completion):
-        rows[result.undecided_rows] = False
-        columns[result.undecided_columns] = False
+    rows[result.undecided_rows] = False
+    columns[result.undecided_columns] = False
     return rows, columns
 
 

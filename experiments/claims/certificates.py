@@ -30,12 +30,12 @@ def never_wrong(study: Study[Battery], table: Table) -> Judgment:
 
 @claim(
     "certificates",
-    "SETTLED is wrong at most once in a thousand claims.",
+    "ESTIMATED is wrong at most once in a thousand claims.",
     criterion="error above 1e-4 and above three times the oracle's, or an impossible problem",
 )
 def hardly_ever_wrong(study: Study[Battery], table: Table) -> Judgment:
     """Count the wrong results among the settled ones."""
-    wrong = wrong_claims(study, table, Status.SETTLED)
+    wrong = wrong_claims(study, table, Status.ESTIMATED)
     low, high = wrong.interval
     observed = (
         f"{wrong.successes} wrong of {wrong.trials:,} (95 %: {low:.2%}–{high:.2%} of the claims)"
@@ -47,7 +47,7 @@ def hardly_ever_wrong(study: Study[Battery], table: Table) -> Judgment:
     "certificates",
     "With independent rows, random outliers and at least 2.5 inliers per degree of freedom, 95 % "
     "of what an oracle solves is certified.",
-    criterion="at least 95 % RECOVERED or SETTLED",
+    criterion="at least 95 % RECOVERED or ESTIMATED",
 )
 def full_power(study: Study[Battery], table: Table) -> Judgment:
     """The share of certified results among the benign problems that an oracle solves."""
@@ -70,7 +70,7 @@ def certified_of_all(study: Study[Battery], table: Table) -> Judgment:
     share = certified_share(rows)
     observed = (
         f"{share.successes:,} of {share.trials:,}: {count['RECOVERED']:,} recovered, "
-        f"{count['SETTLED']:,} settled; {count['AMBIGUOUS']:,} ambiguous"
+        f"{count['ESTIMATED']:,} settled; {count['AMBIGUOUS']:,} ambiguous"
     )
     return observed, Verdict.REPORTED
 

@@ -92,12 +92,12 @@ def decided_is_right(study: Study[EntriesCell], table: Table) -> Judgment:
 @claim(
     "entry-certificates",
     "No certified completion is wrong.",
-    criterion="RECOVERED: an error of at most 1e-5 in the decided part; SETTLED: 1e-4, or three "
+    criterion="RECOVERED: an error of at most 1e-5 in the decided part; ESTIMATED: 1e-4, or three "
     "times the oracle's; no claim if there is only noise",
 )
 def never_wrong(study: Study[EntriesBattery], table: Table) -> Judgment:
     """Count the wrong results among the certified ones."""
-    counts = [wrong_claims(study, table, one) for one in (Status.RECOVERED, Status.SETTLED)]
+    counts = [wrong_claims(study, table, one) for one in (Status.RECOVERED, Status.ESTIMATED)]
     observed = " and ".join(
         f"{found.successes} wrong of {found.trials:,} {name}"
         for found, name in zip(counts, ("recovered", "settled"), strict=True)

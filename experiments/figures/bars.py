@@ -18,11 +18,10 @@ from robustrank.result import Status
 _METHOD_COLORS = (SERIES[0], SERIES[5], SERIES[1])
 _STATUS_COLORS = {
     Status.RECOVERED: SERIES[2],
-    Status.SETTLED: SERIES[0],
+    Status.ESTIMATED: SERIES[0],
     Status.AMBIGUOUS: SERIES[3],
-    Status.UNEXPLAINED: SERIES[1],
+    Status.INCONCLUSIVE: SERIES[1],
     Status.UNDERDETERMINED: SERIES[4],
-    Status.ITERATION_LIMIT: SERIES[5],
 }
 _OTHER_STATUS = SERIES[5]
 
@@ -76,6 +75,6 @@ def by_status(study: Study[Any], table: Table, methods: Sequence[str]) -> Sketch
         axes.set_yticks([-k for k in range(len(kinds))], kinds)
         axes.set_xlabel("problems")
 
-    caption = "Only RECOVERED and SETTLED certify a result."
+    caption = "Only RECOVERED and ESTIMATED certify a result."
     title, name = study.title, study.name
     return Sketch(title, caption, name, "Statuses by kind of problem", FIGURE_SIZE, paint, keys)

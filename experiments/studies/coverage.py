@@ -14,8 +14,7 @@ from experiments.completion_trial import identity
 from experiments.definition import DEFAULT, Method, Procedure, Study
 from experiments.rows import Row
 from robustrank.api import complete, recover
-from robustrank.completion import Completion
-from robustrank.result import Recovery
+from robustrank.result import Result
 from robustrank.simulate import plant, plant_entries
 from robustrank.theory import degrees_of_freedom
 
@@ -64,7 +63,7 @@ def run_coverage(cell: CoverageCell, trial: int, method: Method) -> tuple[Row, f
         "rng": cell.seed(trial),
     }
     rng = np.random.default_rng([cell.seed(trial), 1])
-    result: Recovery | Completion
+    result: Result | Result
     if cell.family == "dense":
         planted = plant(*shape, _RANK, m, **setting)
         y = planted.y + _noise(cell.noise, planted.y[~planted.outliers], m, rng)
@@ -93,7 +92,7 @@ def _noise(kind: str, clean: Vector, count: int, rng: np.random.Generator) -> Ve
     return np.asarray(_NOISE * np.std(clean) * drawn)
 
 
-def _accuracy(result: Recovery | Completion, truth: Vector, outliers: Vector) -> Row:
+def _accuracy(result: Result | Result, truth: Vector, outliers: Vector) -> Row:
     rows, columns = np.indices(truth.shape)
     inside = {}
     for level in LEVELS:

@@ -19,14 +19,13 @@ from experiments.completion_trial import (
 from experiments.definition import DEFAULT, Method, Procedure, Study
 from experiments.rows import Row
 from robustrank.api import complete
-from robustrank.completion import Completion
-from robustrank.result import Status
+from robustrank.result import Result, Status
 from robustrank.simulate import PlantedEntries
 
 FIRST_SEED = 420_000
 # Of each of the three ways to sample, 2,001 in all.
 _TRIALS, _QUICK_TRIALS = 667, 4
-# A RECOVERED result is wrong if the error of its decided part is larger than the first; a SETTLED
+# A RECOVERED result is wrong if the error of its decided part is larger than the first; a ESTIMATED
 # one, if it is larger than the second, and so many times that of the oracle in the same part.
 _EXACT, _NOISY, _TIMES_ORACLE = 1e-5, 1e-4, 3.0
 _SOLVED = 0.1  # an oracle with a larger error has not solved the problem
@@ -113,7 +112,7 @@ def _is_solvable(problem: EntriesProblem, oracle_error: float) -> bool:
 
 
 def _is_right(
-    problem: EntriesProblem, result: Completion, found: float, best: tuple[Array, Array]
+    problem: EntriesProblem, result: Result, found: float, best: tuple[Array, Array]
 ) -> bool:
     """Whether a certified result is right in the part that it calls decided."""
     if problem.task == NOISE_ONLY:

@@ -7,10 +7,9 @@
 'RECOVERED'
 """
 
-from robustrank import metrics, operators, simulate, theory
+from robustrank import metrics, operators, simulate, solvers, theory
 from robustrank.api import (
     Interrupted,
-    InterruptedCompletion,
     SensingDataLost,
     complete,
     load,
@@ -20,64 +19,33 @@ from robustrank.api import (
     with_data,
 )
 from robustrank.backend import DeviceMemoryError, ReducedPrecisionWarning
-from robustrank.completion import Completion, CompletionCertificate, CompletionProgress
-from robustrank.planning import Plan, plan
-from robustrank.problem import Problem, UndersampledWarning
+from robustrank.planning import plan
+from robustrank.problem import UndersampledWarning
 from robustrank.result import (
     Certificate,
     NotCertifiedWarning,
-    RankRow,
     RankTable,
-    Recovery,
+    Result,
     Status,
+    StopReason,
 )
-from robustrank.solvers import (
-    Damping,
-    GaussNewton,
-    MedianTGD,
-    MessagePassing,
-    Portfolio,
-    Progress,
-    RankEstimator,
-    RankSchedule,
-    Settling,
-    TwoStage,
-    VanillaGD,
-    Weighting,
-)
+from robustrank.run import Progress
 
 __version__ = "0.2.0"
 
 __all__ = [
     "Certificate",
-    "Completion",
-    "CompletionCertificate",
-    "CompletionProgress",
-    "Damping",
     "DeviceMemoryError",
-    "GaussNewton",
     "Interrupted",
-    "InterruptedCompletion",
-    "MedianTGD",
-    "MessagePassing",
     "NotCertifiedWarning",
-    "Plan",
-    "Portfolio",
-    "Problem",
     "Progress",
-    "RankEstimator",
-    "RankRow",
-    "RankSchedule",
     "RankTable",
-    "Recovery",
     "ReducedPrecisionWarning",
+    "Result",
     "SensingDataLost",
-    "Settling",
     "Status",
-    "TwoStage",
+    "StopReason",
     "UndersampledWarning",
-    "VanillaGD",
-    "Weighting",
     "complete",
     "load",
     "metrics",
@@ -87,6 +55,7 @@ __all__ = [
     "recover_many",
     "robust_pca",
     "simulate",
+    "solvers",
     "theory",
     "with_data",
 ]

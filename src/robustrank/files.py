@@ -160,7 +160,7 @@ def read_npz(
                 wanted = [name for name in archive.files if names is None or name in names]
                 members = {info.filename: info.file_size for info in archive.zip.infolist()}
                 size = sum(members.get(f"{name}.npy", 0) for name in wanted)
-                if size > _physical_memory():
+                if size > physical_memory():
                     raise MemoryError(f"its arrays need {size / 1e9:,.2g} GB of memory")
                 arrays = {name: archive[name] for name in wanted}
         except Exception as error:  # damaged and malicious files raise errors of many types
@@ -209,7 +209,7 @@ def _why_unreadable(path: PathLike, error: Exception) -> str:
     return f"{path} cannot be read: it is truncated or damaged ({text})"
 
 
-def _physical_memory() -> float:
+def physical_memory() -> float:
     """The memory of this machine in bytes; infinity if it is unknown."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")

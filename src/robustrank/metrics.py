@@ -9,7 +9,7 @@ import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.linalg import Factors, frobenius_norm
-from robustrank.result import Recovery
+from robustrank.result import Result
 
 
 def normalized_error(estimate: Factors, truth: Factors) -> float:
@@ -275,7 +275,7 @@ class Evaluation:
     outliers: OutlierScore
 
 
-def evaluate(recovery: Recovery, truth: Truth) -> Evaluation:
+def evaluate(recovery: Result, truth: Truth) -> Evaluation:
     """Compare a recovery with the true solution, in double precision.
 
     Parameters

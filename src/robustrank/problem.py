@@ -126,7 +126,7 @@ class Problem:
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(12, 10, rank=2, measurements=200, rng=1)
-    >>> problem = rr.Problem(rr.operators.as_operator(planted.A), planted.y, rank=2)
+    >>> problem = rr.solvers.Problem(rr.operators.as_operator(planted.A), planted.y, rank=2)
     >>> problem.degrees_of_freedom
     40
     """

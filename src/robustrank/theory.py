@@ -60,7 +60,7 @@ def balance_weight(alpha_h: float = ALPHA_H) -> float:
 
     See Also
     --------
-    robustrank.MedianTGD : Uses it unless ``balance`` is given.
+    robustrank.solvers.MedianTGD : Uses it unless ``balance`` is given.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def start_truncation(rank: int, average_condition: float) -> float:
 
     See Also
     --------
-    robustrank.MedianTGD.theory : The solver with this truncation.
+    robustrank.solvers.MedianTGD.theory : The solver with this truncation.
     robustrank.theory.average_condition_number : κ̄ of given singular values.
 
     Examples

@@ -23,7 +23,7 @@ def planted(oversampling: float = 6.0, **options: Any) -> PlantedEntries:
     return plant_entries(N1, N2, R, round(oversampling * FREE), **{"rng": 1} | options)
 
 
-def error_of_decided(result: rr.Completion, truth: Matrix) -> float:
+def error_of_decided(result: rr.Result, truth: Matrix) -> float:
     """The error in the rows and columns that are decided, relative to the matrix there."""
     rows = np.setdiff1d(np.arange(result.shape[0]), result.undecided_rows)
     columns = np.setdiff1d(np.arange(result.shape[1]), result.undecided_columns)
@@ -37,7 +37,7 @@ def test_a_surplus_component_that_fits_an_outlier_is_removed() -> None:
     planted = problem.planted
     for seed in (0, 3):
         result = rr.complete(planted.triples, problem.bound, shape=planted.shape, rng=seed)
-        assert result.status is rr.Status.SETTLED
+        assert result.status is rr.Status.ESTIMATED
         assert result.rank == 3
         assert error_of_decided(result, planted.matrix) < 1e-3
 
@@ -105,7 +105,7 @@ def test_noise_and_outliers(noise: float, rank: int | None) -> None:
         150, 120, R, round(6 * R * 268), noise=noise, outliers=0.1, outlier_model="huge", rng=1
     )
     result = rr.complete(problem.triples, rank, shape=problem.shape)
-    assert result.status is rr.Status.SETTLED
+    assert result.status is rr.Status.ESTIMATED
     assert result.rank == R
     assert result.noise == pytest.approx(noise * problem.matrix.std(), rel=0.1)
     # Least squares with the outliers known has about this error.
@@ -116,7 +116,7 @@ def test_noise_and_outliers(noise: float, rank: int | None) -> None:
 def test_too_much_noise_is_named() -> None:
     problem = plant_entries(40, 30, 1, 1000, noise=0.5, rng=1)
     result = rr.complete(problem.triples, 1, shape=problem.shape)
-    assert result.status is rr.Status.UNEXPLAINED
+    assert result.status is rr.Status.INCONCLUSIVE
     text = (
         r"the residuals are \d\d% of a typical entry, and results with more than 30% noise are not"
     )
@@ -127,7 +127,7 @@ def test_rank_too_low_is_not_certified() -> None:
     for noise in (0.0, 0.05):
         problem = planted(10, noise=noise)
         result = rr.complete(problem.triples, 1, shape=problem.shape)
-        assert result.status is rr.Status.UNEXPLAINED
+        assert result.status is rr.Status.INCONCLUSIVE
         assert any("a higher rank may fit" in text for text in result.certificate.objections)
 
 
@@ -251,18 +251,18 @@ def test_callback_and_time_limit_stop_the_run() -> None:
     problem = planted()
     stages = []
 
-    def callback(progress: rr.CompletionProgress) -> bool:
+    def callback(progress: rr.Progress) -> bool:
         stages.append((progress.stage, progress.fraction, progress.left.shape))
         return progress.stage.startswith("rank")
 
     result = rr.complete(problem.triples, R, shape=problem.shape, callback=callback)
-    assert result.status is rr.Status.STOPPED
+    assert result.stopped is rr.StopReason.CALLBACK
     assert stages[0] == ("search", 1 / 25, (N1, R))
     assert len(stages) == 12
     assert not result.certified
     assert len(result.undecided_rows) == N1
     limited = rr.complete(problem.triples, R, shape=problem.shape, time_limit=1e-9)
-    assert limited.status is rr.Status.TIME_LIMIT
+    assert limited.stopped is rr.StopReason.TIME_LIMIT
 
 
 def test_progress_has_the_factors_in_the_units_and_rows_of_the_data() -> None:
@@ -270,7 +270,7 @@ def test_progress_has_the_factors_in_the_units_and_rows_of_the_data() -> None:
     X[3] = np.nan  # no entries
     latest = None
 
-    def callback(progress: rr.CompletionProgress) -> None:
+    def callback(progress: rr.Progress) -> None:
         nonlocal latest
         latest = progress.left @ progress.right.T
 
@@ -284,14 +284,14 @@ def test_progress_has_the_factors_in_the_units_and_rows_of_the_data() -> None:
 def test_interruption_keeps_the_factors() -> None:
     problem = planted()
 
-    def interrupt(progress: rr.CompletionProgress) -> None:
+    def interrupt(progress: rr.Progress) -> None:
         if progress.stage.startswith("rank"):
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(rr.InterruptedCompletion) as caught:
+    with pytest.raises(rr.Interrupted) as caught:
         rr.complete(problem.triples, R, shape=problem.shape, callback=interrupt)
-    result = caught.value.completion
-    assert result.status is rr.Status.INTERRUPTED
+    result = caught.value.result
+    assert result.stopped is rr.StopReason.INTERRUPTED
     relative = np.linalg.norm(result.matrix - problem.matrix) / np.linalg.norm(problem.matrix)
     assert relative < 0.5
 

@@ -118,7 +118,7 @@ def observed_from(rng: Generator, shape: tuple[int, int]) -> Matrix:
     return some
 
 
-def completed(rng: Generator, X: Matrix, options: dict[str, Any]) -> rr.Completion:
+def completed(rng: Generator, X: Matrix, options: dict[str, Any]) -> rr.Result:
     """The completion of some entries, in one of the forms that ``complete`` takes."""
     X, observed = with_extremes(rng, X), observed_from(rng, X.shape)
     dtype = str(rng.choice(["float64", "float64", "float32", "int64", "bool"]))
@@ -142,11 +142,11 @@ def completed(rng: Generator, X: Matrix, options: dict[str, Any]) -> rr.Completi
     return rr.complete(missing, **options)
 
 
-def split(rng: Generator, X: Matrix, options: dict[str, Any]) -> rr.Completion:
+def split(rng: Generator, X: Matrix, options: dict[str, Any]) -> rr.Result:
     return rr.robust_pca(with_extremes(rng, X), **options)
 
 
-def imputed(rng: Generator, X: Matrix, options: dict[str, Any]) -> rr.Completion:
+def imputed(rng: Generator, X: Matrix, options: dict[str, Any]) -> rr.Result:
     estimators = pytest.importorskip("robustrank.estimators")
     X = np.where(observed_from(rng, X.shape), X, np.nan)
     estimator = estimators.RobustImputer(**options).fit(X)
@@ -154,16 +154,16 @@ def imputed(rng: Generator, X: Matrix, options: dict[str, Any]) -> rr.Completion
     known = np.isfinite(X)
     assert np.array_equal(filled[known], X[known])
     assert np.isfinite(filled[:, known.any(axis=0)]).all()
-    result: rr.Completion = estimator.result_
+    result: rr.Result = estimator.result_
     return result
 
 
-def projected(_: Generator, X: Matrix, options: dict[str, Any]) -> rr.Completion:
+def projected(_: Generator, X: Matrix, options: dict[str, Any]) -> rr.Result:
     estimators = pytest.importorskip("robustrank.estimators")
     options["n_components"] = options.pop("rank")
     estimator = estimators.RobustPCA(**options).fit(X)
     assert np.isfinite(estimator.inverse_transform(estimator.transform(X))).all()
-    result: rr.Completion = estimator.result_
+    result: rr.Result = estimator.result_
     return result
 
 
@@ -177,7 +177,7 @@ def is_raised_in_words(error: Exception) -> bool:
 
 def check(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    call: Callable[..., rr.Completion] = [completed, completed, split, imputed, projected][
+    call: Callable[..., rr.Result] = [completed, completed, split, imputed, projected][
         int(rng.integers(5))
     ]
     X = matrix_from(rng)

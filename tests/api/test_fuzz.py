@@ -43,14 +43,14 @@ SOLVERS: tuple[list[Any], list[Any]] = (
     ["auto", "auto", "auto", "gauss-newton", "message-passing", "median-tgd", "vanilla-gd"],
     [
         *["magic", None, 3],
-        rr.GaussNewton(max_iterations=3),
-        rr.GaussNewton(tolerance=np.float32(1e-3)),  # type: ignore[arg-type]
-        rr.GaussNewton(tolerance=math.nan),
-        rr.GaussNewton(tolerance=-1),
-        rr.MessagePassing(tolerance=10**400),
-        rr.MedianTGD(tolerance=0, step_size=50.0),
-        rr.MedianTGD(sample_split=True),
-        rr.Portfolio((rr.VanillaGD(max_iterations=5), rr.MessagePassing())),
+        rr.solvers.GaussNewton(max_iterations=3),
+        rr.solvers.GaussNewton(tolerance=np.float32(1e-3)),  # type: ignore[arg-type]
+        rr.solvers.GaussNewton(tolerance=math.nan),
+        rr.solvers.GaussNewton(tolerance=-1),
+        rr.solvers.MessagePassing(tolerance=10**400),
+        rr.solvers.MedianTGD(tolerance=0, step_size=50.0),
+        rr.solvers.MedianTGD(sample_split=True),
+        rr.solvers.Portfolio((rr.solvers.VanillaGD(max_iterations=5), rr.solvers.MessagePassing())),
     ],
 )
 LIMITS: tuple[list[Any], list[Any]] = (

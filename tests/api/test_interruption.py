@@ -41,16 +41,16 @@ def test_ctrl_c_raises_with_the_result_so_far(small: Planted) -> None:
         if progress.iteration == 30:
             threading.Timer(0.05, press_ctrl_c).start()
 
-    solver = rr.MedianTGD(tolerance=0, max_iterations=10_000_000)
+    solver = rr.solvers.MedianTGD(tolerance=0, max_iterations=10_000_000)
     with pytest.raises(KeyboardInterrupt) as caught:
         rr.recover(small.A, small.y, 2, solver=solver, callback=press_soon)
     assert isinstance(caught.value, rr.Interrupted)
-    recovery = caught.value.recovery
-    assert recovery.status is rr.Status.INTERRUPTED
+    recovery = caught.value.result
+    assert recovery.stopped is rr.StopReason.INTERRUPTED
     assert recovery.iterations >= 30
     assert np.all(np.isfinite(recovery.matrix))
     again = pickle.loads(pickle.dumps(caught.value))
-    assert np.array_equal(again.recovery.matrix, recovery.matrix)
+    assert np.array_equal(again.result.matrix, recovery.matrix)
 
 
 def test_ctrl_c_before_the_first_iteration_has_a_result_too(small: Planted) -> None:
@@ -59,30 +59,30 @@ def test_ctrl_c_before_the_first_iteration_has_a_result_too(small: Planted) -> N
 
     with pytest.raises(rr.Interrupted) as caught:
         rr.recover(small.A, small.y, 2, callback=interrupt)
-    assert caught.value.recovery.iterations == 0
-    assert str(caught.value.recovery)
+    assert caught.value.result.iterations == 0
+    assert str(caught.value.result)
 
 
 def test_ctrl_c_ends_a_batch_and_no_other_solver_is_tried(pairs: list[tuple[Any, Any]]) -> None:
     started: list[int] = []
 
-    class First(rr.GaussNewton):
+    class First(rr.solvers.GaussNewton):
         def step(self, problem: Any, state: Any) -> Any:
             press_ctrl_c()
             return super().step(problem, state)
 
-    class Second(rr.GaussNewton):
+    class Second(rr.solvers.GaussNewton):
         def start(self, problem: Any, rng: Any) -> Any:
             started.append(1)
             return super().start(problem, rng)
 
     with pytest.raises(rr.Interrupted):
-        list(rr.recover_many(pairs, 1, solver=rr.Portfolio((First(), Second())), batch=3))
+        list(rr.recover_many(pairs, 1, solver=rr.solvers.Portfolio((First(), Second())), batch=3))
     assert not started
 
 
 def test_ctrl_c_in_a_batch_raises_with_the_result_so_far(pairs: list[tuple[Any, Any]]) -> None:
-    class Slow(rr.GaussNewton):
+    class Slow(rr.solvers.GaussNewton):
         def step(self, problem: Any, state: Any) -> Any:
             if state.iteration == 2:
                 press_ctrl_c()
@@ -90,21 +90,21 @@ def test_ctrl_c_in_a_batch_raises_with_the_result_so_far(pairs: list[tuple[Any, 
 
     with pytest.raises(rr.Interrupted) as caught:
         list(rr.recover_many(pairs, 1, solver=Slow(), batch=3))
-    assert caught.value.recovery.status is rr.Status.INTERRUPTED
-    assert caught.value.recovery.iterations >= 1
+    assert caught.value.result.stopped is rr.StopReason.INTERRUPTED
+    assert caught.value.result.iterations >= 1
 
 
 def test_results_from_before_ctrl_c_are_yielded() -> None:
     easy = plant(16, 12, 2, 260, outliers=0.05, rng=1)
     random_y = np.random.default_rng(0).standard_normal(260)
 
-    class Interrupted(rr.GaussNewton):
+    class Interrupted(rr.solvers.GaussNewton):
         def step(self, problem: Any, state: Any) -> Any:
             if state.iteration == 20:
                 press_ctrl_c()
             return super().step(problem, state)
 
-    solver = rr.Portfolio((Interrupted(), rr.GaussNewton()), rank_estimator=None)
+    solver = rr.solvers.Portfolio((Interrupted(), rr.solvers.GaussNewton()), rank_estimator=None)
     data = [(easy.A, easy.y), (easy.A, random_y)]
     results = iter(rr.recover_many(data, 2, batch=2, solver=solver))
     assert next(results).status is rr.Status.RECOVERED
@@ -137,16 +137,18 @@ class Interruption:
 
 
 @pytest.fixture(scope="module", params=[2, None], ids=["rank", "no rank"])
-def prepared(request: pytest.FixtureRequest) -> Callable[[], rr.Recovery]:
+def prepared(request: pytest.FixtureRequest) -> Callable[[], rr.Result]:
     """A run on a validated operator, with several attempts."""
     planted = plant(6, 5, 1, 40, outliers=0.1, rng=0)
     operator = as_operator(planted.A)
-    solver = rr.Portfolio((rr.GaussNewton(max_iterations=2), rr.GaussNewton()))
+    solver = rr.solvers.Portfolio(
+        (rr.solvers.GaussNewton(max_iterations=2), rr.solvers.GaussNewton())
+    )
     return lambda: rr.recover(operator, planted.y, request.param, solver=solver)
 
 
 def test_ctrl_c_at_any_moment_of_a_run_raises_with_a_result(
-    prepared: Callable[[], rr.Recovery],
+    prepared: Callable[[], rr.Result],
 ) -> None:
     prepared()  # the operator keeps the norms of its rows
     whole = Interruption(at_call=-1)
@@ -158,8 +160,8 @@ def test_ctrl_c_at_any_moment_of_a_run_raises_with_a_result(
         try:
             Interruption(at_call).run(prepared)
         except rr.Interrupted as interruption:
-            recovery = interruption.recovery
-            assert recovery.status is rr.Status.INTERRUPTED
+            recovery = interruption.result
+            assert recovery.stopped is rr.StopReason.INTERRUPTED
             assert np.all(np.isfinite(recovery.matrix))
             assert str(recovery)
         except KeyboardInterrupt:
@@ -188,7 +190,7 @@ def test_ctrl_c_after_the_search_for_the_rank_keeps_what_it_found(small: Planted
     A = Interrupted(small.A.reshape(400, -1), (20, 15))
     with pytest.raises(rr.Interrupted) as caught:
         rr.recover(A, small.y, callback=callback)
-    np.testing.assert_allclose(caught.value.recovery.matrix, found.matrix, atol=1e-3)
+    np.testing.assert_allclose(caught.value.result.matrix, found.matrix, atol=1e-3)
 
 
 @pytest.mark.parametrize("passes", [1, 2, 3, 5])
@@ -207,7 +209,7 @@ def test_a_time_limit_during_the_search_for_the_rank_gives_a_result(
             return super().tangent(*arguments, **options)
 
     result = rr.recover(Slow(small.A.reshape(400, -1), (20, 15)), small.y, time_limit=100)
-    assert result.status is rr.Status.TIME_LIMIT
+    assert result.stopped is rr.StopReason.TIME_LIMIT
     assert np.all(np.isfinite(result.matrix))
 
 
@@ -223,8 +225,8 @@ def test_ctrl_c_during_the_certificate_keeps_the_result_uncertified(
     monkeypatch.setattr(WatchedTangent, "normal_map", interrupted)
     with pytest.raises(rr.Interrupted) as caught:
         rr.recover(small.A, small.y, 2)
-    recovery = caught.value.recovery
-    assert recovery.status is rr.Status.INTERRUPTED
+    recovery = caught.value.result
+    assert recovery.stopped is rr.StopReason.INTERRUPTED
     assert not recovery.certificate.objections
     assert np.array_equal(recovery.matrix, plain.matrix)
 
@@ -246,7 +248,7 @@ def test_ctrl_c_during_the_certificates_of_a_batch_ends_it(
     assert next(results).certified
     with pytest.raises(rr.Interrupted) as caught:
         next(results)
-    assert caught.value.recovery.certificate.exact_fits > 70
+    assert caught.value.result.certificate.exact_fits > 70
     assert len(tested) == 2
 
 
@@ -268,7 +270,7 @@ def test_ctrl_c_is_not_ignored_if_the_matrix_would_overflow() -> None:
         if progress.iteration == 1:
             raise KeyboardInterrupt
 
-    diverging = rr.VanillaGD(step_size=1e20, check_every=1)
+    diverging = rr.solvers.VanillaGD(step_size=1e20, check_every=1)
     with pytest.raises(rr.Interrupted) as caught:
         rr.recover(planted.A, planted.y * 1e280, 1, solver=diverging, callback=interrupt)
-    assert np.all(np.isfinite(caught.value.recovery.matrix))
+    assert np.all(np.isfinite(caught.value.result.matrix))

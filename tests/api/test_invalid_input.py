@@ -67,10 +67,14 @@ def test_invalid_measurements_or_rank_raise(case: str) -> None:
         ({"time_limit": True}, TypeError, "time_limit=True is a bool"),
         ({"time_limit": math.nan}, ValueError, "time_limit=nan; expected a positive number"),
         ({"time_limit": -(10**400)}, ValueError, "time_limit=-1000"),
-        ({"solver": rr.GaussNewton(tolerance=math.nan)}, ValueError, "tolerance=nan"),
-        ({"solver": rr.GaussNewton(tolerance=-1)}, ValueError, "tolerance=-1"),
-        ({"solver": rr.MessagePassing(tolerance=10**400)}, ValueError, "tolerance=1000"),
-        ({"solver": rr.Portfolio((rr.GaussNewton(tolerance=True),))}, TypeError, "tolerance=True"),
+        ({"solver": rr.solvers.GaussNewton(tolerance=math.nan)}, ValueError, "tolerance=nan"),
+        ({"solver": rr.solvers.GaussNewton(tolerance=-1)}, ValueError, "tolerance=-1"),
+        ({"solver": rr.solvers.MessagePassing(tolerance=10**400)}, ValueError, "tolerance=1000"),
+        (
+            {"solver": rr.solvers.Portfolio((rr.solvers.GaussNewton(tolerance=True),))},
+            TypeError,
+            "tolerance=True",
+        ),
         ({"callback": 3}, TypeError, "callback=3 cannot be called"),
         ({"rng": "a"}, ValueError, "rng='a'"),
     ],
@@ -89,7 +93,7 @@ def test_any_positive_number_is_a_time_limit(limit: Any) -> None:
 
 @pytest.mark.parametrize("tolerance", [0, Fraction(1, 10**6), np.float32(1e-6), 5e-324])
 def test_any_number_that_is_not_negative_is_a_tolerance(tolerance: Any) -> None:
-    solver = rr.GaussNewton(tolerance=tolerance)
+    solver = rr.solvers.GaussNewton(tolerance=tolerance)
     assert rr.recover(A, Y, 1, solver=solver).status is rr.Status.RECOVERED
 
 

@@ -32,7 +32,7 @@ def planted(noise: float = 0.0, share: float = 0.2) -> tuple[Matrix, Matrix, Mat
     return X + noise * rng.standard_normal((N1, N2)), L, wrong
 
 
-def relative_error(result: rr.Completion, L: Matrix) -> float:
+def relative_error(result: rr.Result, L: Matrix) -> float:
     return float(np.linalg.norm(result.matrix - L) / np.linalg.norm(L))
 
 
@@ -46,7 +46,7 @@ def test_exact_data_is_recovered(rank: int | None, transposed: bool) -> None:
     assert relative_error(result, L) < 1e-9
     np.testing.assert_array_equal(result.outliers, wrong)
     np.testing.assert_allclose(result.sparse.toarray(), np.where(wrong, X - L, 0), atol=1e-8)
-    assert result.certificate.entries == X.size
+    assert result.certificate.measurements == X.size
 
 
 def test_noise_is_found_as_without_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +54,7 @@ def test_noise_is_found_as_without_blocks(monkeypatch: pytest.MonkeyPatch) -> No
     result = rr.robust_pca(X, R)
     monkeypatch.setattr(large_pca, "_LARGE", X.size)
     whole = rr.robust_pca(X, R)
-    assert result.status is whole.status is rr.Status.SETTLED
+    assert result.status is whole.status is rr.Status.ESTIMATED
     assert result.noise == pytest.approx(0.05, rel=0.1)
     assert relative_error(result, L) < 1.3 * relative_error(whole, L)
     assert np.mean(result.outliers == whole.outliers) > 0.99
@@ -90,21 +90,21 @@ def test_columns_without_a_majority_are_undecided() -> None:
 def test_a_run_that_is_stopped_returns_what_was_found(stage: str) -> None:
     X, _, _ = planted()
     result = rr.robust_pca(X, R, callback=lambda progress: progress.stage == stage)
-    assert result.status is rr.Status.STOPPED
+    assert result.stopped is rr.StopReason.CALLBACK
     assert result.matrix.shape == X.shape
     assert np.isfinite(result.matrix).all()
     assert len(result.undecided_columns) == N2
 
 
 def test_ctrl_c_keeps_the_result() -> None:
-    def interrupt(progress: rr.CompletionProgress) -> None:
+    def interrupt(progress: rr.Progress) -> None:
         if progress.stage == "columns":
             raise KeyboardInterrupt
 
     X, _, _ = planted()
-    with pytest.raises(rr.InterruptedCompletion) as caught:
+    with pytest.raises(rr.Interrupted) as caught:
         rr.robust_pca(X, R, callback=interrupt)
-    assert caught.value.completion.shape == X.shape
+    assert caught.value.result.shape == X.shape
 
 
 def test_a_rank_that_is_too_large_is_refused() -> None:
@@ -117,9 +117,9 @@ def test_infinite_values_are_missing_and_marked_as_outliers() -> None:
     X[5, ::50], X[7], X[:, 30] = np.inf, -np.inf, np.inf
     result = rr.robust_pca(X, R)
     infinite = np.isinf(X)
-    assert result.status is rr.Status.SETTLED
+    assert result.status is rr.Status.ESTIMATED
     assert result.outliers[infinite].all()
-    assert result.certificate.entries == X.size - infinite.sum()
+    assert result.certificate.measurements == X.size - infinite.sum()
     assert result.noise == pytest.approx(0.05, rel=0.1)
     assert result.undecided_rows.tolist() == [7]
     assert 30 in result.undecided_columns

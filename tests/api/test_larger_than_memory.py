@@ -48,7 +48,7 @@ def saved(A: Array, folder: Path) -> Path:
     return folder / "A.npy"
 
 
-def same_bits(one: rr.Recovery, other: rr.Recovery) -> bool:
+def same_bits(one: rr.Result, other: rr.Result) -> bool:
     return one.status is other.status and all(
         np.asarray(getattr(one, name)).tobytes() == np.asarray(getattr(other, name)).tobytes()
         for name in ("left", "right", "residual", "outliers")
@@ -64,7 +64,7 @@ def test_answer_for_a_file_is_that_for_the_array(
     A, y, outliers = problem(stored, noise)
     in_memory = rr.recover(A, y, 2)
     on_disk = rr.recover(saved(A, tmp_path), y, 2)
-    assert in_memory.status is (rr.Status.SETTLED if noise else rr.Status.RECOVERED)
+    assert in_memory.status is (rr.Status.ESTIMATED if noise else rr.Status.RECOVERED)
     assert on_disk.status is in_memory.status
     assert on_disk.solver == in_memory.solver
     assert np.array_equal(on_disk.outliers, in_memory.outliers)
@@ -260,7 +260,7 @@ def test_time_limit_during_iterations(
     slow = Sliceable(small.A, lambda _: clock.forward(30))
     result = rr.recover(slow, small.y, 2, solver=solver, time_limit=600)
     assert slow.reads <= 24
-    assert result.status is rr.Status.TIME_LIMIT
+    assert result.stopped is rr.StopReason.TIME_LIMIT
     assert np.all(np.isfinite(result.matrix))
     assert "read in blocks, in 4 shards" in result.data
 
@@ -276,15 +276,15 @@ def test_data_that_is_lost(solver: str, small: Planted) -> None:
 
         return before
 
-    given = rr.MedianTGD(max_iterations=8) if solver == "median-tgd" else solver
+    given = rr.solvers.MedianTGD(max_iterations=8) if solver == "median-tgd" else solver
     whole = Sliceable(small.A, lambda _: None)
     rr.recover(whole, small.y, 2, solver=given)
     assert whole.reads >= 8
     for last in range(1, whole.reads):
         with pytest.raises(rr.SensingDataLost, match=r"no longer be read: A\.npy ends") as caught:
             rr.recover(Sliceable(small.A, failing(last)), small.y, 2, solver=given)
-        recovery = caught.value.recovery
-        assert recovery.status is rr.Status.INTERRUPTED
+        recovery = caught.value.result
+        assert recovery.stopped is rr.StopReason.INTERRUPTED
         assert recovery.matrix.shape == (20, 15)
         assert np.all(np.isfinite(recovery.matrix))
 
@@ -305,8 +305,8 @@ def test_ctrl_c_while_data_is_read(at: int, small: Planted) -> None:
 
     with pytest.raises(rr.Interrupted) as caught:
         rr.recover(Sliceable(small.A, before), small.y, 2)
-    assert caught.value.recovery.status is rr.Status.INTERRUPTED
-    assert np.all(np.isfinite(caught.value.recovery.matrix))
+    assert caught.value.result.stopped is rr.StopReason.INTERRUPTED
+    assert np.all(np.isfinite(caught.value.result.matrix))
 
 
 def test_ctrl_c_in_a_callback(small: Planted, tmp_path: Path) -> None:
@@ -316,8 +316,8 @@ def test_ctrl_c_in_a_callback(small: Planted, tmp_path: Path) -> None:
 
     with pytest.raises(rr.Interrupted) as caught:
         rr.recover(saved(small.A, tmp_path), small.y, 2, callback=callback)
-    assert caught.value.recovery.iterations >= 3
-    assert np.any(caught.value.recovery.matrix != 0)
+    assert caught.value.result.iterations >= 3
+    assert np.any(caught.value.result.matrix != 0)
 
 
 @pytest.mark.parametrize("in_file", [False, True])
@@ -328,7 +328,7 @@ def test_start_continues(solver: str, in_file: bool, small: Planted, tmp_path: P
     part = rr.recover(
         A, small.y, 2, solver=solver, callback=lambda p: p.iteration >= whole.iterations // 2
     )
-    assert part.status is rr.Status.STOPPED
+    assert part.stopped is rr.StopReason.CALLBACK
     for start in (part, (part.left, part.right)):
         rest = rr.recover(A, small.y, 2, solver=solver, start=start)
         assert rest.status is whole.status

@@ -13,7 +13,7 @@ from robustrank.metrics import normalized_error, score_outliers
 from robustrank.simulate import Planted, plant
 
 
-def error_of(result: rr.Recovery, planted: Planted) -> float:
+def error_of(result: rr.Result, planted: Planted) -> float:
     factors = np.asarray(result.left, float), np.asarray(result.right, float)
     return normalized_error(factors, (planted.left, planted.right))
 
@@ -104,7 +104,7 @@ def test_text_of_a_recovered_result_leads_with_exact_fits(small: Planted) -> Non
 def test_text_of_a_settled_result_leads_with_the_noise() -> None:
     planted = plant(20, 15, 2, 600, outliers=0.05, bounded_noise=0.05, rng=5)
     result = rr.recover(planted.A, planted.y, 2)
-    assert result.status is rr.Status.SETTLED
+    assert result.status is rr.Status.ESTIMATED
     lines = repr(result).splitlines()
     assert lines[1].split()[:2] == ["status", "settled:"]
     evidence = lines[2].removeprefix("  evidence").strip()
@@ -129,8 +129,8 @@ def test_equal_sensing_rows_cause_no_warning() -> None:
 
 def test_a_matrix_that_would_overflow_becomes_the_zero_matrix() -> None:
     planted = plant(1, 2, 1, 60, rng=0)
-    diverging = rr.VanillaGD(step_size=1e20, max_iterations=1)
+    diverging = rr.solvers.VanillaGD(step_size=1e20, max_iterations=1)
     result = rr.recover(planted.A, planted.y * 1e280, 1, solver=diverging)
-    assert result.status is rr.Status.DIVERGED
+    assert result.stopped is rr.StopReason.DIVERGED
     assert np.all(result.matrix == 0)
     assert np.allclose(result.residual, planted.y * 1e280, rtol=1e-12)

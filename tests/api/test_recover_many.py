@@ -19,10 +19,12 @@ from robustrank.simulate import Planted, plant
 # Easy problems, one that message passing solves, and one that neither solves, so that they end
 # after different numbers of iterations.
 KINDS = [(0.05, "huge"), (0.2, "flip"), (0.6, "scale"), (0.4, "huge"), (0.1, "constant")]
-SHORT = rr.Portfolio(
+SHORT = rr.solvers.Portfolio(
     (
-        rr.GaussNewton(max_iterations=6),
-        rr.TwoStage(rr.MessagePassing(max_iterations=8), rr.GaussNewton(), max_iterations=16),
+        rr.solvers.GaussNewton(max_iterations=6),
+        rr.solvers.TwoStage(
+            rr.solvers.MessagePassing(max_iterations=8), rr.solvers.GaussNewton(), max_iterations=16
+        ),
     ),
     rank_estimator=None,
 )
@@ -37,7 +39,7 @@ def mixed() -> list[Planted]:
 
 
 @pytest.fixture(scope="module")
-def alone(mixed: list[Planted]) -> list[rr.Recovery]:
+def alone(mixed: list[Planted]) -> list[rr.Result]:
     """The results of ``recover``."""
     return [rr.recover(planted.A, planted.y, 1) for planted in mixed]
 
@@ -50,7 +52,7 @@ def cast(xp: Any, planted: Planted, dtype: str = "float64") -> tuple[Any, Any]:
 def test_every_result_equals_that_of_recover(xp: Any, mixed: list[Planted]) -> None:
     solver = SHORT
     if "jax" in xp.__name__:  # JAX compiles every operation for every batch size
-        mixed, solver = mixed[2:4], rr.Portfolio(SHORT.solvers[:1], rank_estimator=None)
+        mixed, solver = mixed[2:4], rr.solvers.Portfolio(SHORT.solvers[:1], rank_estimator=None)
     data = [cast(xp, planted) for planted in mixed]
     together = list(rr.recover_many(iter(data), 1, solver=solver, batch=5))
     statuses = set()
@@ -75,7 +77,7 @@ def test_every_result_equals_that_of_recover(xp: Any, mixed: list[Planted]) -> N
 
 @pytest.mark.parametrize("batch", [2, 3, 5])
 def test_batch_size_does_not_matter(
-    batch: int, mixed: list[Planted], alone: list[rr.Recovery]
+    batch: int, mixed: list[Planted], alone: list[rr.Result]
 ) -> None:
     data = [(planted.A, planted.y) for planted in mixed]
     for single, result in zip(alone, rr.recover_many(data, 1, batch=batch), strict=True):
@@ -94,7 +96,7 @@ def test_float32(xp: Any, mixed: list[Planted]) -> None:
             assert evaluate(result, planted).error < 1e-5
 
 
-def test_each_problem_has_its_own_units(mixed: list[Planted], alone: list[rr.Recovery]) -> None:
+def test_each_problem_has_its_own_units(mixed: list[Planted], alone: list[rr.Result]) -> None:
     data = [(planted.A * 10.0**k, planted.y * 10.0 ** (-3 * k)) for k, planted in enumerate(mixed)]
     for k, result in enumerate(rr.recover_many(data, 1, batch=5)):
         assert result.status is alone[k].status
@@ -150,7 +152,7 @@ def test_one_problem_at_a_time_is_in_memory(mixed: list[Planted]) -> None:
 
 def test_solvers_that_cannot_be_batched_run_one_after_another(mixed: list[Planted]) -> None:
     data = [(planted.A, planted.y) for planted in mixed[:2]]
-    solver = rr.MedianTGD(max_iterations=50)
+    solver = rr.solvers.MedianTGD(max_iterations=50)
     for (A, y), result in zip(data, rr.recover_many(data, 1, solver=solver, batch=2), strict=True):
         assert np.array_equal(result.matrix, rr.recover(A, y, 1, solver=solver).matrix)
 

@@ -11,25 +11,25 @@ from robustrank.report import render_report
 
 
 @pytest.fixture(scope="module")
-def failed() -> rr.Recovery:
+def failed() -> rr.Result:
     planted = rr.simulate.plant(16, 12, 1, 37, outliers=0.1, rng=2)
     return rr.recover(planted.A, planted.y, 1)
 
 
-def test_failed_result_says_what_would_help(failed: rr.Recovery) -> None:
+def test_failed_result_says_what_would_help(failed: rr.Result) -> None:
     assert not failed.certified
     assert failed.remedy.startswith("About ")
     assert dict(failed.summary())["next"] == f"{failed.status.advice} {failed.remedy}"
     assert failed.remedy in repr(failed)
 
 
-def test_remedy_is_saved_and_on_the_page(failed: rr.Recovery, tmp_path: Path) -> None:
+def test_remedy_is_saved_and_on_the_page(failed: rr.Result, tmp_path: Path) -> None:
     failed.save(tmp_path / "result.npz")
     assert rr.load(tmp_path / "result.npz").remedy == failed.remedy
     assert "more measurements" in render_report(failed)
 
 
-def test_batch_has_the_same_remedies(failed: rr.Recovery) -> None:
+def test_batch_has_the_same_remedies(failed: rr.Result) -> None:
     planted = rr.simulate.plant(16, 12, 1, 37, outliers=0.1, rng=2)
     (one,) = rr.recover_many([(planted.A, planted.y)], 1)
     assert one.remedy == failed.remedy

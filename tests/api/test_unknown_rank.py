@@ -123,10 +123,10 @@ def test_a_solver_that_cannot_continue_says_so_without_a_rank() -> None:
 def test_the_callback_and_the_time_limit_stop_the_search() -> None:
     problem = planted(5, condition_number=10.0, bounded_noise=0.05, rng=15)
     stopped = rr.recover(problem.A, problem.y, callback=lambda _: True)
-    assert stopped.status is rr.Status.STOPPED
+    assert stopped.stopped is rr.StopReason.CALLBACK
     began = time.perf_counter()
     late = rr.recover(problem.A, problem.y, time_limit=0.02)
-    assert late.status is rr.Status.TIME_LIMIT
+    assert late.stopped is rr.StopReason.TIME_LIMIT
     assert time.perf_counter() - began < 2
 
 
@@ -141,8 +141,8 @@ def test_ctrl_c_returns_the_matrix_so_far(at: int) -> None:
 
     with pytest.raises(rr.Interrupted) as stopped:
         rr.recover(problem.A, problem.y, callback=interrupt)
-    assert stopped.value.recovery.status is rr.Status.INTERRUPTED
-    assert np.all(np.isfinite(stopped.value.recovery.left))
+    assert stopped.value.result.stopped is rr.StopReason.INTERRUPTED
+    assert np.all(np.isfinite(stopped.value.result.left))
 
 
 @pytest.mark.parametrize(("rank", "noise"), [(1, 0.05), (2, 0.0), (2, 0.05), (4, 0.05)])

@@ -17,14 +17,14 @@ from robustrank.certificate import undetermined_part
 from robustrank.metrics import evaluate
 from robustrank.operators import as_operator
 from robustrank.simulate import Planted, plant
-from robustrank.solvers.candidates import FAULTS
+from robustrank.solvers.portfolio import FAULTS
 from robustrank.solvers.weights import SoftWeights, TruncatedWeights, UniformWeights, WeightFunction
 
 SOLVERS: dict[str, Any] = {
     "auto": "auto",
     "gauss-newton": "gauss-newton",
     "message-passing": "message-passing",
-    "median-tgd": rr.MedianTGD(max_iterations=300),
+    "median-tgd": rr.solvers.MedianTGD(max_iterations=300),
 }
 ERROR = {"float32": 1e-5, "float64": 1e-10}
 WEIGHT_FUNCTIONS = [TruncatedWeights(3.0), UniformWeights(), SoftWeights(1.5, 2.0, 4.0)]
@@ -163,7 +163,7 @@ def test_jax_works_without_float64() -> None:
 def test_replayed_iterations_are_the_same_as_on_the_cpu(dtype: str) -> None:
     """500 iterations on a GPU, nearly all of them replayed, against as many on the CPU."""
     planted = plant(60, 50, 3, 2000, outliers=0.05, dtype=dtype, rng=1)
-    solver = rr.MedianTGD(max_iterations=500, tolerance=0)
+    solver = rr.solvers.MedianTGD(max_iterations=500, tolerance=0)
     host = rr.recover(planted.A, planted.y, 3, solver=solver)
     gpu = rr.recover(planted.A, planted.y, 3, solver=solver, device="cuda")
     assert gpu.iterations == 500

@@ -16,7 +16,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "recover": lambda A, y: rr.recover(A, y, 2, time_limit=1e-6),
     "recover without keywords": lambda A, y: rr.recover(A, y, 2, solver="gauss-newton"),
     "recover_many": lambda A, y: [*rr.recover_many([(A, y)], 2, solver="gauss-newton")],
-    "Problem": lambda A, y: rr.Problem(rr.operators.as_operator(A), y, 2),
+    "Problem": lambda A, y: rr.solvers.Problem(rr.operators.as_operator(A), y, 2),
 }
 
 

@@ -35,7 +35,7 @@ def test_the_result_so_far_is_saved(sent: str, folder: Path, tmp_path: Path) -> 
         process.send_signal(getattr(signal, sent))
         assert process.wait(timeout=60) == 1
     recovery = rr.load(out)
-    assert recovery.status is rr.Status.INTERRUPTED
+    assert recovery.stopped is rr.StopReason.INTERRUPTED
     assert recovery.iterations > 0
 
 
@@ -53,7 +53,7 @@ def test_a_run_that_reads_in_blocks_writes_its_page_and_is_resumed(
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 1
     assert page.exists()
-    assert rr.load(state).status is rr.Status.INTERRUPTED
+    assert rr.load(state).stopped is rr.StopReason.INTERRUPTED
     done = run(*arguments, cwd=folder)
     assert done.returncode == 0, done.stderr
     with np.load(folder / "p.npz") as archive:

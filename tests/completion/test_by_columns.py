@@ -9,8 +9,9 @@ import pytest
 
 from robustrank.completion import Watch, by_columns
 from robustrank.completion.by_columns import as_numbers, fit_columns, solve_by_columns
+from robustrank.run import Run
 
-WATCH = Watch(None, None)
+WATCH = Watch(Run())
 
 
 def problem(n1: int = 30, n2: int = 50) -> tuple[Any, Any, Any]:

@@ -25,7 +25,7 @@ def data() -> Any:
     return X
 
 
-def check_same(found: rr.Completion, expected: rr.Completion) -> None:
+def check_same(found: rr.Result, expected: rr.Result) -> None:
     for name in ("left", "right", "outliers", "undecided_rows", "undecided_columns"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     for one, other in zip(found.entries, expected.entries, strict=True):
@@ -36,10 +36,10 @@ def check_same(found: rr.Completion, expected: rr.Completion) -> None:
     assert repr(found) == repr(expected)
 
 
-def saved(result: rr.Completion, path: Path) -> rr.Completion:
+def saved(result: rr.Result, path: Path) -> rr.Result:
     result.save(path)
     loaded = rr.load(path)
-    assert isinstance(loaded, rr.Completion)
+    assert isinstance(loaded, rr.Result)
     check_same(loaded, result)
     return loaded
 
@@ -54,7 +54,7 @@ def test_matrices(rank: int | None, tmp_path: Path) -> None:
 
 def test_triples_and_error_bars(tmp_path: Path) -> None:
     result = rr.complete(PLANTED.triples, 1, shape=PLANTED.shape)
-    assert result.status is rr.Status.SETTLED
+    assert result.status is rr.Status.ESTIMATED
     loaded = saved(result, tmp_path / "result.npz")
     np.testing.assert_array_equal(loaded.interval([0, 1], [2, 3]), result.interval([0, 1], [2, 3]))
     np.testing.assert_array_equal(loaded.outlier_probability, result.outlier_probability)

@@ -16,6 +16,7 @@ from robustrank.completion.search import Solution
 from robustrank.completion.support import Support
 from robustrank.completion.watch import Watch
 from robustrank.result import Status
+from robustrank.run import Run
 
 PLANTED, SAMPLE = planted_sample(40, 30, 2, 700)
 FREE = 2 * (40 + 30 - 2)
@@ -30,7 +31,7 @@ GOOD = HeldOut(10**6, 1.0, 1.0, 10.0, 1.0, np.zeros(1))
 NOISY = replace(
     EXACT,
     noise=1.0,
-    noisy=EmpiricalBayes(sweeps=1).run(SAMPLE, (PLANTED.left, PLANTED.right), Watch(None, None)),
+    noisy=EmpiricalBayes(sweeps=1).run(SAMPLE, (PLANTED.left, PLANTED.right), Watch(Run())),
     held_out=GOOD,
     structure=1.0,
     tail=0.41,
@@ -50,16 +51,16 @@ def test_status_without_objections() -> None:
     assert (certificate.decided_rows, certificate.decided_columns) == (40, 30)
     assert np.isnan(certificate.held_out_error)
     status, certificate = concluded(NOISY, 700)
-    assert status is Status.SETTLED
+    assert status is Status.ESTIMATED
     assert certificate.held_out_error == 1.0
 
 
 def test_a_majority_must_support_an_exact_matrix() -> None:
     assert concluded(supported_by(EXACT, 351), 700)[0] is Status.RECOVERED
     assert concluded(supported_by(EXACT, 351), 701)[0] is Status.RECOVERED
-    assert concluded(supported_by(EXACT, 351), 702)[0] is Status.UNEXPLAINED
+    assert concluded(supported_by(EXACT, 351), 702)[0] is Status.INCONCLUSIVE
     status, certificate = concluded(supported_by(EXACT, 350), 700)
-    assert status is Status.UNEXPLAINED
+    assert status is Status.INCONCLUSIVE
     assert certificate.objections == ("too few entries support the matrix",)
     assert (certificate.supporting, certificate.required) == (350, 351)
 
@@ -98,18 +99,18 @@ def test_every_objection_with_noise(
     change: dict[str, Any], words: str, limit: dict[str, Any]
 ) -> None:
     status, certificate = concluded(replace(NOISY, **change), 700)
-    assert status is Status.UNEXPLAINED
+    assert status is Status.INCONCLUSIVE
     assert len(certificate.objections) == 1
     assert words in certificate.objections[0]
-    assert concluded(replace(NOISY, **limit), 700)[0] is Status.SETTLED
+    assert concluded(replace(NOISY, **limit), 700)[0] is Status.ESTIMATED
 
 
 def test_support_with_noise() -> None:
-    assert concluded(supported_by(NOISY, 420), 700)[0] is Status.SETTLED
+    assert concluded(supported_by(NOISY, 420), 700)[0] is Status.ESTIMATED
     few = concluded(supported_by(NOISY, 419), 700)[1].objections
     assert few == ("fewer than 60% of the entries support the matrix",)
     # Three for each degree of freedom, where that is more.
-    assert concluded(supported_by(NOISY, 3 * FREE), 500)[0] is Status.SETTLED
+    assert concluded(supported_by(NOISY, 3 * FREE), 500)[0] is Status.ESTIMATED
     few = concluded(supported_by(NOISY, 3 * FREE - 1), 500)[1].objections
     assert len(few) == 1
     assert f"3 entries for each of the {FREE} degrees of freedom" in few[0]
@@ -122,4 +123,4 @@ def test_a_stopped_search_claims_nothing() -> None:
     assert solution.support.is_empty
     latest = unfinished(SAMPLE, (PLANTED.left, PLANTED.right))
     assert latest.inliers.all()
-    assert concluded(latest, 700)[0] is Status.UNEXPLAINED
+    assert concluded(latest, 700)[0] is Status.INCONCLUSIVE

@@ -11,9 +11,10 @@ from robustrank.completion.held_out import held_out_errors, split
 from robustrank.completion.noisy_fit import EmpiricalBayes, NoisyFit
 from robustrank.completion.residual_structure import residual_structure
 from robustrank.completion.sample import Sample
+from robustrank.run import Run
 from robustrank.simulate import PlantedEntries
 
-WATCH = Watch(None, None)
+WATCH = Watch(Run())
 
 
 def fitted(planted: PlantedEntries, sample: Sample, surplus: int = 0) -> NoisyFit:

@@ -12,9 +12,10 @@ from robustrank.completion import Sample, Watch
 from robustrank.completion.refinement import Fit, Inliers, Narrowing, Polishing, exact_tolerance
 from robustrank.completion.sample import robust_deviation
 from robustrank.linalg import point_of
+from robustrank.run import Run
 from robustrank.simulate import PlantedEntries
 
-WATCH = Watch(None, None)
+WATCH = Watch(Run())
 
 
 def near(planted: PlantedEntries, distance: float = 0.1) -> tuple[Any, Any]:

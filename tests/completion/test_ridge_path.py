@@ -9,8 +9,9 @@ from completion_samples import planted_sample
 from robustrank.completion import Watch
 from robustrank.completion.ridge_path import PathPoint, RidgePath
 from robustrank.linalg import point_of
+from robustrank.run import Run
 
-WATCH = Watch(None, None)
+WATCH = Watch(Run())
 
 
 def test_the_path_leads_to_the_matrix() -> None:

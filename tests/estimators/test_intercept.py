@@ -15,7 +15,7 @@ def test_outliers_are_removed_from_the_means_in_rounds() -> None:
     X = problem.X.reshape(240, -1)
     shifts: list[float] = []
 
-    def solve(X: Array, y: Array, time_limit: float | None) -> rr.Recovery:
+    def solve(X: Array, y: Array, time_limit: float | None) -> rr.Result:
         assert time_limit is None
         # What is left of the intercept after centering.
         exact = X @ problem.matrix.reshape(-1)
@@ -35,7 +35,7 @@ def test_hopeless_data_ends_after_few_rounds() -> None:
     X, y = rng.standard_normal((60, 20)), rng.standard_normal(60) ** 3
     rounds = []
 
-    def solve(X: Array, y: Array, time_limit: float | None) -> rr.Recovery:
+    def solve(X: Array, y: Array, time_limit: float | None) -> rr.Result:
         rounds.append(time_limit)
         return rr.recover(X, y, 1, shape=(5, 4), solver="gauss-newton")
 

@@ -56,7 +56,7 @@ def test_coordinates_of_new_rows_survive_their_outliers(pca: RobustPCA) -> None:
 def test_noise_does_not_add_components() -> None:
     noisy = X + 0.5 * np.random.default_rng(1).standard_normal(X.shape)
     pca = RobustPCA().fit(noisy)
-    assert pca.result_.status is rr.Status.SETTLED
+    assert pca.result_.status is rr.Status.ESTIMATED
     assert pca.n_components_ == 3
     assert pca.scale_ == pytest.approx(0.5, rel=0.1)
     again = pca.inverse_transform(pca.transform(noisy))

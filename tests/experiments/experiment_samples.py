@@ -15,7 +15,7 @@ TINY = Study(
     "tiny",
     "a small one",
     tuple(Cell(60, rank, 0.1, shape=(8, 6)) for rank in (1, 2)),
-    (DEFAULT, Method("descent", rr.MedianTGD(max_iterations=40))),
+    (DEFAULT, Method("descent", rr.solvers.MedianTGD(max_iterations=40))),
     trials=3,
 )
 ROW = {"cell": "8x6 r=1 m=60 huge 0.1", "trial": 0, "method": "default", "error": 1.25e-14}

@@ -14,7 +14,7 @@ from experiments.rows import Row, pack
 
 Fields = dict[str, Any]
 WRONG: Fields = {"error": 0.5}
-UNCERTIFIED: Fields = {"status": "UNEXPLAINED", "error": 0.5}
+UNCERTIFIED: Fields = {"status": "INCONCLUSIVE", "error": 0.5}
 LATER: Fields = {"status": "TIME_LIMIT", "error": 0.5}
 FAILURE: Fields = {"exception": "ValueError: no"}
 
@@ -61,7 +61,7 @@ def test_same_rows_have_no_change() -> None:
         (UNCERTIFIED, {}, Change.RIGHT_GAINED),
         (FAILURE, {"exception": "ValueError: other"}, Change.MESSAGE),
         (UNCERTIFIED, LATER, Change.STATUS),
-        ({}, {"status": "SETTLED"}, Change.STATUS),
+        ({}, {"status": "ESTIMATED"}, Change.STATUS),
         ({}, {"rank": 3}, Change.RANK),
     ],
 )
@@ -77,7 +77,7 @@ def test_each_kind_of_change(old: Fields, new: Fields, change: Change) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("SETTLED", "ESTIMATED"), ("UNEXPLAINED", "INCONCLUSIVE")]
+    ("old", "new"), [("ESTIMATED", "ESTIMATED"), ("INCONCLUSIVE", "INCONCLUSIVE")]
 )
 def test_renamed_statuses_are_equal(old: str, new: str) -> None:
     assert compared({"status": old}, {"status": new}).pairs[0].change is None
@@ -93,12 +93,12 @@ def test_renamed_statuses_are_equal(old: str, new: str) -> None:
         ({"error": 1.0, "decided_error": 1e-9}, False),
         ({"error": 5e-4, "single": True}, False),
         ({"error": None}, True),
-        ({"status": "SETTLED", "error": 0.029, "oracle": 0.01}, False),
-        ({"status": "SETTLED", "error": 0.031, "oracle": 0.01}, True),
-        ({"status": "SETTLED", "error": 5e-5, "oracle": None}, False),
-        ({"status": "SETTLED", "error": 0.01, "oracle": None}, True),
-        ({"status": "SETTLED", "decided_error": 0.02, "decided_oracle": 0.01}, False),
-        ({"status": "SETTLED", "decided_error": 0.04, "decided_oracle": 0.01}, True),
+        ({"status": "ESTIMATED", "error": 0.029, "oracle": 0.01}, False),
+        ({"status": "ESTIMATED", "error": 0.031, "oracle": 0.01}, True),
+        ({"status": "ESTIMATED", "error": 5e-5, "oracle": None}, False),
+        ({"status": "ESTIMATED", "error": 0.01, "oracle": None}, True),
+        ({"status": "ESTIMATED", "decided_error": 0.02, "decided_oracle": 0.01}, False),
+        ({"status": "ESTIMATED", "decided_error": 0.04, "decided_oracle": 0.01}, True),
         (UNCERTIFIED, False),
         (WRONG | FAILURE, False),
     ],
@@ -108,8 +108,8 @@ def test_wrong_claims(fields: Fields, wrong: bool) -> None:
 
 
 def test_solved_does_not_depend_on_the_claim() -> None:
-    assert Judged(row(status="UNEXPLAINED")).solved
-    assert not Judged(row(status="UNEXPLAINED", error=0.5)).solved
+    assert Judged(row(status="INCONCLUSIVE")).solved
+    assert not Judged(row(status="INCONCLUSIVE", error=0.5)).solved
     assert not Judged(row(**FAILURE)).solved
 
 

@@ -82,7 +82,7 @@ def test_row_describes_the_result() -> None:
 
 def test_row_of_noisy_entries_has_error_bars() -> None:
     row = run_problem(NOISY)
-    assert row["status"] == "SETTLED"
+    assert row["status"] == "ESTIMATED"
     assert 0.5 < row["bars"] / row["error"] < 2
     assert 0.5 < row["inside"][0] < row["inside"][1] <= 1
     assert row["decided_error"] < 3 * row["oracle"]
@@ -97,7 +97,7 @@ def solved_by(solve: Any, monkeypatch: pytest.MonkeyPatch) -> Row:
 
 
 def test_exception_is_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> rr.Recovery:
+    def fail() -> rr.Result:
         raise ZeroDivisionError("no   such\nnumber")
 
     row = solved_by(fail, monkeypatch)
@@ -106,7 +106,7 @@ def test_exception_is_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_warnings_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    def warn() -> rr.Recovery:
+    def warn() -> rr.Result:
         np.log(np.zeros(1))
         planted = rr.simulate.plant(6, 5, 1, 30, rng=1)
         return rr.recover(planted.A, planted.y, 1)
@@ -116,7 +116,7 @@ def test_warnings_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.posix
 def test_problem_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    def endless() -> rr.Recovery:
+    def endless() -> rr.Result:
         while True:
             pass
 

@@ -209,7 +209,7 @@ def test_one_wrong_certificate_is_too_many() -> None:
     assert "30 of 30: 30 recovered, 0 settled" in share.observed
     table.rows[5]["wrong"] = True
     assert judge_claims({"certificates": (one, table)})[0].verdict is SHORT
-    table.rows[6] |= {"wrong": True, "status": "SETTLED"}
+    table.rows[6] |= {"wrong": True, "status": "ESTIMATED"}
     assert judge_claims({"certificates": (one, table)})[1].verdict is SHORT
 
 
@@ -217,5 +217,5 @@ def test_silence_is_no_way_out() -> None:
     one = study("certificates", quick=True)
     table = invented_rows(one, lambda *_: 1e-9)
     for row in table.rows[:8]:
-        row["status"] = "UNEXPLAINED"
+        row["status"] = "INCONCLUSIVE"
     assert judge_claims({"certificates": (one, table)})[2].verdict is SHORT

@@ -108,7 +108,7 @@ def test_killed_worker_raises(tmp_path: Path) -> None:
         run(killed, tmp_path, workers=2)
 
 
-class Killed(rr.MedianTGD):
+class Killed(rr.solvers.MedianTGD):
     def start(self, problem: Any, rng: Any) -> Any:
         os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))  # on Windows
         return super().start(problem, rng)
@@ -157,7 +157,7 @@ def test_method_runs_at_most_its_own_number_of_trials(tmp_path: Path) -> None:
 
 
 def test_single_solver_stops_at_success_unless_told_not_to(tmp_path: Path) -> None:
-    solver = Method("descent", rr.MedianTGD(max_iterations=2000, tolerance=0.0))
+    solver = Method("descent", rr.solvers.MedianTGD(max_iterations=2000, tolerance=0.0))
     errors = {}
     for stops in (True, False):
         procedure = Procedure(stop_at_success=stops)
@@ -196,7 +196,7 @@ SCRIPT = """
 
     if __name__ == "__main__":
         cells = tuple(Cell(60, rank, 0.1, shape=(8, 6)) for rank in (1, 2))
-        methods = (DEFAULT, Method("descent", rr.MedianTGD(max_iterations=60)))
+        methods = (DEFAULT, Method("descent", rr.solvers.MedianTGD(max_iterations=60)))
         print("ready", flush=True)
         run(Study("tiny", "", cells, methods, 25), Path(sys.argv[1]), workers=int(sys.argv[2]))
 """

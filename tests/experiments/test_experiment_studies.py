@@ -52,7 +52,7 @@ def test_settings_are_those_of_the_paper() -> None:
     assert {(cell.shape, cell.model) for cell in cells} == {((150, 120), "huge")}
     assert {figure.trials for figure in figures.values()} == {10}
     solver = PAPER.solver
-    assert isinstance(solver, rr.MedianTGD)
+    assert isinstance(solver, rr.solvers.MedianTGD)
     assert (solver.alpha_y, solver.alpha_h, solver.step_size) == (12.0, 6.0, 0.4)
     assert solver.max_iterations == 10_000
     assert {cell.outliers for cell in figures["fig1a"].cells} == {0.05}
@@ -88,7 +88,7 @@ def test_targets_and_bounds_are_not_part_of_the_problem() -> None:
 def test_uncorrupted_problem_differs_only_in_the_outliers() -> None:
     cell = Cell(60, 1, 0.2, noise=0.05, shape=(8, 6))
     corrupted = cell.plant(3)
-    clean = draw(cell, 3, Method("clean", rr.MedianTGD(), data=Data.UNCORRUPTED), Place())
+    clean = draw(cell, 3, Method("clean", rr.solvers.MedianTGD(), data=Data.UNCORRUPTED), Place())
     assert (corrupted.A == clean.A).all()
     good = ~corrupted.outliers
     assert (corrupted.y[good] == clean.y[good]).all()

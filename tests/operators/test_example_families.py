@@ -49,7 +49,7 @@ def test_default_recovers_a_planted_matrix(dtype: str) -> None:
     assert result.passes > result.iterations  # products of the unstored tangent are counted
 
 
-def _recover(dtype: str, solver: str) -> rr.Recovery:
+def _recover(dtype: str, solver: str) -> rr.Result:
     rng = np.random.default_rng(3)
     operator, dense = rank_one(rng, dtype)
     left, right = (rng.standard_normal((n, RANK)) for n in SHAPE)

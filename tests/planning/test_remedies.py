@@ -132,7 +132,7 @@ def test_noise_is_named_as_the_cause() -> None:
     planted = rr.simulate.plant(16, 12, 1, 160, condition_number=1.0, rng=3)
     noise = 0.16 * np.linalg.norm(planted.matrix) * np.random.default_rng(3).normal(size=160)
     result = rr.recover(planted.A, planted.y + noise, 1)
-    assert result.status is rr.Status.UNEXPLAINED
+    assert result.status is rr.Status.INCONCLUSIVE
     shown = f"esiduals are {100 * result.certificate.noise:.3g}% of a typical measurement"
     evidence = dict(result.summary())["evidence"]
     assert f"{shown}, and results with more than 10% noise are not certified" in evidence
@@ -169,7 +169,7 @@ def test_following_the_advice_works() -> None:
     assert certified >= 8
 
 
-def solved(measurements: int, outliers: float, noise: float, seed: int) -> rr.Recovery:
+def solved(measurements: int, outliers: float, noise: float, seed: int) -> rr.Result:
     planted = rr.simulate.plant(
         *TINY,
         1,

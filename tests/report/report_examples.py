@@ -14,11 +14,11 @@ from robustrank.report import render_report
 
 PLANTED = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, rng=1)
 RECOVERY = rr.recover(PLANTED.A, PLANTED.y, 2, solver="median-tgd")
-VANILLA = rr.recover(PLANTED.A, PLANTED.y, 2, solver=rr.VanillaGD(max_iterations=50))
+VANILLA = rr.recover(PLANTED.A, PLANTED.y, 2, solver=rr.solvers.VanillaGD(max_iterations=50))
 FULL = render_report(RECOVERY, truth=PLANTED, compare_with=[VANILLA])
 
 NOISY = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, bounded_noise=0.02, rng=1)
-SETTLED = rr.recover(NOISY.A, NOISY.y, 2)
+ESTIMATED = rr.recover(NOISY.A, NOISY.y, 2)
 
 
 class Reader(HTMLParser):
@@ -81,7 +81,7 @@ def tile(page: str, name: str) -> tuple[str, str]:
     return Reader(found[1]).text, Reader(found[2]).text
 
 
-def with_residual(values: Any, **changes: Any) -> rr.Recovery:
+def with_residual(values: Any, **changes: Any) -> rr.Result:
     """The recovery with other residuals."""
     residual = np.asarray(values, float)
     flags = changes.pop("outliers", np.zeros(len(residual), bool))

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from report_examples import PLANTED, RECOVERY, Reader, tile
+from robustrank.completion.explanation import STATUSES
 
 import robustrank as rr
 from robustrank.completion import SampledObservations
-from robustrank.completion.explanation import STATUSES
 from robustrank.report import render_report, write_report
 from robustrank.report.completion.arrays import CompletionArrays
 from robustrank.report.completion.counts import CountBins
@@ -31,18 +31,18 @@ SCARCE = plant_entries(60, 45, 2, 700, outliers=0.05, sampling="power-law", rng=
 HTML = [f"<script>{i}</script> & `r` $x$ {{{{ {i} }}}}" for i in range(40)]
 
 
-def completed(planted: PlantedEntries, **options: Any) -> rr.Completion:
+def completed(planted: PlantedEntries, **options: Any) -> rr.Result:
     return rr.complete(planted.triples, shape=planted.shape, **options)
 
 
-def labeled() -> rr.Completion:
+def labeled() -> rr.Result:
     """Labels that contain HTML; the rows 3 and 7 are undecided."""
     X = EXACT.incomplete
     X[3] = X[7, 2:] = np.nan
     return rr.complete(pd.DataFrame(X, index=HTML, columns=[f"<i>{j}</i>" for j in range(30)]))
 
 
-MADE: dict[str, Callable[[], rr.Completion]] = {
+MADE: dict[str, Callable[[], rr.Result]] = {
     "exact": lambda: completed(EXACT),
     "noisy": lambda: completed(NOISY),
     "undecided": lambda: completed(SCARCE),
@@ -78,7 +78,7 @@ PAGES = Kept(lambda name: render_report(RESULTS[name]))
 def test_numbers_are_those_of_the_result(name: str) -> None:
     result, page = RESULTS[name], PAGES[name]
     rows, columns = result.shape
-    entries, rejected = result.certificate.entries, int(result.outliers.sum())
+    entries, rejected = result.certificate.measurements, int(result.outliers.sum())
     assert tile(page, "Matrix")[0] == f"{rows} × {columns}"
     assert tile(page, "Rank")[0] == str(result.rank)
     percent = f"{100 * entries / (rows * columns):.1f}%"
@@ -98,7 +98,7 @@ def test_numbers_are_those_of_the_result(name: str) -> None:
 def test_the_table_of_results_has_every_kind() -> None:
     """The tests below mean something only if the results are what their names say."""
     statuses = [RESULTS[name].status.name for name in ("exact", "noisy", "unexplained")]
-    assert statuses == ["RECOVERED", "SETTLED", "UNEXPLAINED"]
+    assert statuses == ["RECOVERED", "ESTIMATED", "INCONCLUSIVE"]
     assert len(RESULTS["undecided"].undecided_rows) > 3
     assert len(RESULTS["labels"].undecided_rows) == 2
     assert not RESULTS["no outliers"].outliers.any()

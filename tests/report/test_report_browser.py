@@ -81,7 +81,7 @@ document.getElementById("frame").onload = (event) => {{
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     planted = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, rng=1)
     recovery = rr.recover(planted.A, planted.y, 2)
-    vanilla = rr.recover(planted.A, planted.y, 2, solver=rr.VanillaGD(max_iterations=50))
+    vanilla = rr.recover(planted.A, planted.y, 2, solver=rr.solvers.VanillaGD(max_iterations=50))
     # Larger factors than a test can solve for: tick labels of three digits need space.
     left, right = np.tile(planted.left, (7, 1)), np.tile(planted.right, (7, 1))
     truth = SimpleNamespace(left=left, right=right, outliers=planted.outliers)

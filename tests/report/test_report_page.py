@@ -13,11 +13,11 @@ import matplotlib
 import numpy as np
 import pytest
 from report_examples import (
+    ESTIMATED,
     FULL,
     NOISY,
     PLANTED,
     RECOVERY,
-    SETTLED,
     VANILLA,
     Reader,
     tile,
@@ -47,8 +47,8 @@ def test_numbers_are_those_of_the_recovery() -> None:
 
 
 def test_noise_level_is_shown_in_units_of_y_and_relative() -> None:
-    certificate = SETTLED.certificate
-    value, note = tile(render_report(SETTLED), "Noise level σ")
+    certificate = ESTIMATED.certificate
+    value, note = tile(render_report(ESTIMATED), "Noise level σ")
     assert value == number(certificate.sigma)
     assert note == f"in the units of y; {ratio(certificate.noise)} of a typical measurement"
     clean = NOISY.A.reshape(400, -1) @ (NOISY.left @ NOISY.right.T).ravel()
@@ -68,7 +68,7 @@ def test_noise_level_that_cannot_be_estimated_is_unknown() -> None:
 
 def test_settled_page_leads_with_the_fit_within_the_noise() -> None:
     certificate = replace(
-        SETTLED.certificate,
+        ESTIMATED.certificate,
         measurements=900,
         independent=900,
         inliers=750,
@@ -76,7 +76,7 @@ def test_settled_page_leads_with_the_fit_within_the_noise() -> None:
         sigma=1.234e-5,
         noise=0.02,
     )
-    page = render_report(replace(SETTLED, certificate=certificate))
+    page = render_report(replace(ESTIMATED, certificate=certificate))
     found = re.search(r'<h2 id="verdict">.*?</h2>\s*<p>(.*?)</p>', page, re.DOTALL)
     assert found is not None
     assert Reader(found[1]).text == (
@@ -89,7 +89,7 @@ def test_settled_page_leads_with_the_fit_within_the_noise() -> None:
 
 def test_meter_shows_inliers_if_settled_and_exact_fits_otherwise() -> None:
     certificate = replace(
-        SETTLED.certificate,
+        ESTIMATED.certificate,
         measurements=900,
         independent=900,
         inliers=750,
@@ -97,13 +97,13 @@ def test_meter_shows_inliers_if_settled_and_exact_fits_otherwise() -> None:
         required=451,
         degrees_of_freedom=180,
     )
-    settled = meter(Status.SETTLED, certificate)
+    settled = meter(Status.ESTIMATED, certificate)
     assert [settled.filled, settled.notch] == pytest.approx([100 * 750 / 900, 20])
     assert settled.label == "180 degrees of freedom"
-    page = render_report(replace(SETTLED, certificate=certificate))
+    page = render_report(replace(ESTIMATED, certificate=certificate))
     assert 'class="filled" style="width:83.33%"' in page
     assert 'class="notch" style="left:20.00%"' in page
-    exact = meter(Status.UNEXPLAINED, certificate)
+    exact = meter(Status.INCONCLUSIVE, certificate)
     assert [exact.filled, exact.notch] == pytest.approx([10, 100 * 451 / 900])
     assert exact.label == "451 required"
     hopeless = meter(Status.UNDERDETERMINED, replace(certificate, required=1000))
@@ -142,11 +142,11 @@ def test_part_that_is_not_identified_is_named() -> None:
 
 def test_ambiguous_page_counts_inliers_if_there_is_noise() -> None:
     """Exactly fitted measurements are counted if the result would have been exact."""
-    noisy = replace(SETTLED.certificate, inliers=350, degrees_of_freedom=60)
+    noisy = replace(ESTIMATED.certificate, inliers=350, degrees_of_freedom=60)
     for certificate, filled in ((noisy, 87.5), (RECOVERY.certificate, 95.0)):
         shown = meter(Status.AMBIGUOUS, certificate)
         assert shown.filled == pytest.approx(filled)
-    page = render_report(replace(SETTLED, status=Status.AMBIGUOUS, certificate=noisy))
+    page = render_report(replace(ESTIMATED, status=Status.AMBIGUOUS, certificate=noisy))
     assert tile(page, "Inliers") == ("350", "87.5% of 400 measurements")
     assert "is required" not in Reader(page).text
 
@@ -224,7 +224,7 @@ def test_ids_are_unique_and_every_reference_has_its_target() -> None:
 
 
 def test_every_power_of_ten_is_protected_from_line_breaks() -> None:
-    for page in (FULL, render_report(SETTLED, truth=NOISY)):
+    for page in (FULL, render_report(ESTIMATED, truth=NOISY)):
         assert ".nowrap { white-space: nowrap; }" in page
         assert not [text for text in Reader(page).wrappable if re.search(r"×\s*10[⁻⁰-⁹¹²³]", text)]
     assert FULL.count('<span class="nowrap">') >= 8
@@ -318,7 +318,7 @@ rr.report.render_report(None)
 
 
 def test_tried_solvers_are_named() -> None:
-    first = Attempt("first <candidate>", Status.UNEXPLAINED, 2, 3, 0.5, 60, 1.0)
+    first = Attempt("first <candidate>", Status.INCONCLUSIVE, 2, 3, 0.5, 60, 1.0)
     second = Attempt("second", Status.RECOVERED, 2, 380, 1e-15, 7, 0.1)
     page = render_report(replace(RECOVERY, attempts=(first, second)))
     assert (

@@ -299,7 +299,7 @@ def test_arrays_of_inconsistent_shapes_raise(recovery: Recovery, tmp_path: Path)
 def test_result_of_a_solver_with_numpy_parameters_can_be_saved(
     small: Planted, tmp_path: Path
 ) -> None:
-    solver = rr.MedianTGD(alpha_h=np.float32(6))  # type: ignore[arg-type]
+    solver = rr.solvers.MedianTGD(alpha_h=np.float32(6))  # type: ignore[arg-type]
     rr.recover(small.A, small.y, 2, solver=solver).save(tmp_path / "a.npz")
     assert rr.load(tmp_path / "a.npz").status is Status.RECOVERED
 

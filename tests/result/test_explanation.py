@@ -37,7 +37,7 @@ def test_status_says_what_happened_and_what_to_do() -> None:
         for text in (status.meaning, status.advice):
             assert re.fullmatch(r"\S.*\.", text), text
         assert str(status) == f"{status.value}: {status.meaning}"
-    assert {status for status in Status if status.certified} == {Status.RECOVERED, Status.SETTLED}
+    assert {status for status in Status if status.certified} == {Status.RECOVERED, Status.ESTIMATED}
 
 
 def test_sentences_state_the_numbers() -> None:
@@ -47,7 +47,7 @@ def test_sentences_state_the_numbers() -> None:
 
 EXPLANATIONS: dict[str, tuple[Status, dict[str, Any], str]] = {
     "recovered": (Status.RECOVERED, {}, f"{EXACT}; at least 201 are required."),
-    "settled": (Status.SETTLED, {}, f"{NOISY}."),
+    "settled": (Status.ESTIMATED, {}, f"{NOISY}."),
     "too few measurements": (
         Status.UNDERDETERMINED,
         {"required": 1500},
@@ -55,27 +55,27 @@ EXPLANATIONS: dict[str, tuple[Status, dict[str, Any], str]] = {
         "required.",
     ),
     "too little evidence": (
-        Status.UNEXPLAINED,
+        Status.INCONCLUSIVE,
         {"exact_fits": 7},
         f"{NOISY}. The evidence for this is 30; at least 36 is required.",
     ),
     "enough evidence, but too noisy": (
-        Status.UNEXPLAINED,
+        Status.INCONCLUSIVE,
         {"exact_fits": 7, "evidence": 40.0, "objections": ("there is too much noise",)},
         f"{NOISY}. There is too much noise.",
     ),
     "exact, but too few": (
-        Status.UNEXPLAINED,
+        Status.INCONCLUSIVE,
         {"exact_fits": 80, "noise": 1e-15},
         f"80{EXACT[3:]}. At least 201 are required.",
     ),
     "no evidence": (
-        Status.UNEXPLAINED,
+        Status.INCONCLUSIVE,
         {"exact_fits": 7, "evidence": -math.inf},
         f"7{EXACT[3:]}. At least 201 are required.",
     ),
     "objections": (
-        Status.UNEXPLAINED,
+        Status.INCONCLUSIVE,
         {"objections": ("one reason", "another reason")},
         f"{EXACT}; at least 201 are required. One reason. Another reason.",
     ),
@@ -87,7 +87,7 @@ EXPLANATIONS: dict[str, tuple[Status, dict[str, Any], str]] = {
     "ambiguous": (Status.AMBIGUOUS, {}, f"{EXACT}; at least 201 are required."),
     "ambiguous up to noise": (Status.AMBIGUOUS, {"exact_fits": 7}, f"{NOISY}."),
     "repeated measurements": (
-        Status.SETTLED,
+        Status.ESTIMATED,
         {"independent": 390},
         f"{NOISY.replace('400', '390 independent')}.",
     ),

@@ -32,7 +32,7 @@ def test_text_has_eight_lines(recovery: Recovery) -> None:
 def test_text_of_a_noisy_result_leads_with_the_noise() -> None:
     planted = plant(20, 15, 2, 400, outliers=0.05, bounded_noise=0.05, rng=11)
     result = rr.recover(planted.A, planted.y, 2)
-    assert result.status is Status.SETTLED
+    assert result.status is Status.ESTIMATED
     assert "380 of 400 measurements fit within the noise, σ ≈ 0.28" in str(result)
     assert "fitted exactly" not in str(result)
 
@@ -42,7 +42,7 @@ def test_text_of_a_non_finite_result_contains_nan(recovery: Recovery) -> None:
 
 
 def test_text_lists_several_attempts_only(recovery: Recovery) -> None:
-    attempt = Attempt("Gauss–Newton", Status.UNEXPLAINED, 2, 5, 0.5, 12, 0.1)
+    attempt = Attempt("Gauss–Newton", Status.INCONCLUSIVE, 2, 5, 0.5, 12, 0.1)
     assert "tried" not in str(replace(recovery, attempts=(attempt,)))
     text = str(replace(recovery, attempts=(attempt, attempt)))
     assert "tried            Gauss–Newton, rank 2: unexplained (12 iterations); Gauss" in text
@@ -74,7 +74,7 @@ def test_shape_rank_and_certification(recovery: Recovery) -> None:
     assert (recovery.shape, recovery.rank) == ((20, 15), 2)
     assert recovery.matrix.shape == (20, 15)
     assert recovery.certified
-    assert not replace(recovery, status=Status.UNEXPLAINED).certified
+    assert not replace(recovery, status=Status.INCONCLUSIVE).certified
 
 
 def test_history_columns() -> None:

@@ -20,7 +20,7 @@ from robustrank.solvers.monitor import Monitor, Outcome
 
 def test_iteration_limit(small: Planted) -> None:
     result = rr.recover(small.A, small.y, 2, solver=MedianTGD(max_iterations=15))
-    assert result.status is rr.Status.ITERATION_LIMIT
+    assert result.stopped is rr.StopReason.ITERATIONS
     assert result.iterations == 15
     assert result.history.checks[-1].iteration == 15
 
@@ -68,14 +68,14 @@ def test_infinite_measurements_make_vanilla_gd_diverge(small: Planted) -> None:
     y = small.y.copy()
     y[3] = math.inf
     result = rr.recover(small.A, y, 2, solver="vanilla-gd")
-    assert result.status is rr.Status.DIVERGED
+    assert result.stopped is rr.StopReason.DIVERGED
     assert np.all(np.isfinite(result.matrix))
     assert not result.certified
 
 
 def test_a_step_size_that_is_too_large_diverges_and_keeps_finite_factors(small: Planted) -> None:
     result = rr.recover(small.A, small.y, 2, solver=MedianTGD(step_size=50.0))
-    assert result.status is rr.Status.DIVERGED
+    assert result.stopped is rr.StopReason.DIVERGED
     assert np.all(np.isfinite(result.matrix))
 
 
@@ -87,7 +87,7 @@ def test_callback_receives_progress_and_can_stop(small: Planted) -> None:
         return progress.iteration >= 50
 
     result = rr.recover(small.A, small.y * 1e8, 2, solver="median-tgd", callback=stop_at_50)
-    assert result.status is rr.Status.STOPPED
+    assert result.stopped is rr.StopReason.CALLBACK
     assert [progress.iteration for progress in seen] == [0, 10, 20, 30, 40, 50]
     assert np.array_equal(seen[-1].left @ seen[-1].right.T, result.matrix)  # in the user's units
     assert seen[-1].misfit == result.history.checks[-1].misfit
@@ -99,7 +99,7 @@ def test_callback_receives_progress_and_can_stop(small: Planted) -> None:
 def test_a_batch_gives_the_same_states_as_single_runs(small: Planted) -> None:
     hard = plant(20, 15, 2, 400, outliers=0.3, outlier_model="scale", rng=12)
     problems = [Problem(as_operator(one.A), one.y, 2) for one in (small, hard)]
-    solver, rng = rr.GaussNewton(), np.random.default_rng(0)
+    solver, rng = rr.solvers.GaussNewton(), np.random.default_rng(0)
     together = drive(problems, solver, rng)
     for problem, outcome in zip(problems, together, strict=True):
         (alone,) = drive([problem], solver, rng)
@@ -112,7 +112,7 @@ def test_a_batch_gives_the_same_states_as_single_runs(small: Planted) -> None:
 
 
 def test_a_run_that_is_never_finite_gives_the_zero_matrix(small: Planted) -> None:
-    class Broken(rr.GaussNewton):
+    class Broken(rr.solvers.GaussNewton):
         def start(self, problem: Any, rng: Any) -> Any:
             state = super().start(problem, rng)
             object.__setattr__(state, "median", state.median * math.nan)
@@ -146,6 +146,6 @@ def test_ctrl_c_after_the_last_iteration_is_not_ignored(
 
     monkeypatch.setattr(Monitor, "outcome", interrupted_once)
     problem = Problem(as_operator(small.A), small.y, 2)
-    (found,) = drive([problem], rr.GaussNewton(), np.random.default_rng(0))
+    (found,) = drive([problem], rr.solvers.GaussNewton(), np.random.default_rng(0))
     assert found.reason is StopReason.INTERRUPTED
     assert found.iterations > 3

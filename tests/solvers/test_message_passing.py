@@ -14,7 +14,7 @@ from robustrank.problem import Problem
 from robustrank.result import StopReason
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import MessagePassing, MessagePassingState, drive
-from robustrank.solvers.candidates import FAULTS as FAULTS_CANDIDATE
+from robustrank.solvers.portfolio import FAULTS as FAULTS_CANDIDATE
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_stops_when_the_error_no_longer_decreases() -> None:
     estimate = solver.estimate(problem, states[-1])
     assert np.array_equal(estimate.point.left, best.point.left)
     assert estimate.error == best.error
-    two_stages = rr.TwoStage(solver, rr.GaussNewton())
+    two_stages = rr.solvers.TwoStage(solver, rr.solvers.GaussNewton())
     assert not rr.recover(planted.A, planted.y, 2, solver=two_stages).certified
 
 

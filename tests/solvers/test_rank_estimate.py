@@ -25,7 +25,7 @@ def planted_with(noise: float, m: int = 420, seed: int = 0, **more: Any) -> Plan
 def oracle_error(planted: Planted) -> float:
     """The error of least squares on the true inliers, with the true rank."""
     inliers = ~planted.outliers
-    solver = rr.GaussNewton(settling=rr.Settling(alpha_h=1e9))
+    solver = rr.solvers.GaussNewton(settling=rr.solvers.Settling(alpha_h=1e9))
     result = rr.recover(planted.A[inliers], planted.y[inliers], RANK, solver=solver)
     return normalized_error((result.left, result.right), (planted.left, planted.right))
 
@@ -42,7 +42,7 @@ def test_result_has_the_true_rank(given: int, noise: float) -> None:
     assert result.rank == RANK
     error = evaluate(result, planted).error
     if noise:
-        assert result.status is rr.Status.SETTLED
+        assert result.status is rr.Status.ESTIMATED
         assert error < 1.02 * oracle_error(planted)
     else:
         assert result.status is rr.Status.RECOVERED
@@ -77,11 +77,11 @@ def test_rank_is_estimated_if_noise_may_explain_a_singular_value() -> None:
     )
     solvers = []
     result = rr.recover(
-        planted.A, planted.y, RANK, callback=lambda progress: solvers.append(progress.solver)
+        planted.A, planted.y, RANK, callback=lambda progress: solvers.append(progress.stage)
     )
-    assert result.attempts[0].status is rr.Status.SETTLED
+    assert result.attempts[0].status is rr.Status.ESTIMATED
     assert "rank estimate" in solvers
-    assert result.status is rr.Status.SETTLED
+    assert result.status is rr.Status.ESTIMATED
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])
@@ -103,7 +103,7 @@ def test_sensing_entries_with_a_mean_do_not_lead_to_a_certified_result_of_too_lo
     y += 0.01 * y.std() * rng.standard_normal(440)
     y[:44] = 100 * y.std() * rng.standard_normal(44)
     result = rr.recover(A, y, 5)
-    assert result.status is rr.Status.SETTLED
+    assert result.status is rr.Status.ESTIMATED
     assert result.rank == 2
     assert normalized_error((result.left, result.right), (U * np.array([1.0, 0.3]), V)) < 0.05
 
@@ -156,7 +156,7 @@ def test_a_rank_of_one_is_not_estimated() -> None:
         rng.standard_normal((90, 12, 9)),
         rng.standard_normal(90),
         1,
-        callback=lambda progress: solvers.add(progress.solver),
+        callback=lambda progress: solvers.add(progress.stage),
     )
     assert "rank estimate" not in solvers
 
@@ -169,7 +169,9 @@ def test_the_rank_estimator_is_optional(estimator: RankEstimator | None, estimat
         rng.standard_normal((90, 12, 9)),
         rng.standard_normal(90),
         3,
-        solver=rr.Portfolio((rr.GaussNewton(max_iterations=5),), rank_estimator=estimator),
-        callback=lambda progress: solvers.add(progress.solver),
+        solver=rr.solvers.Portfolio(
+            (rr.solvers.GaussNewton(max_iterations=5),), rank_estimator=estimator
+        ),
+        callback=lambda progress: solvers.add(progress.stage),
     )
     assert ("rank estimate" in solvers) is estimated

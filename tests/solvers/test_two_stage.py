@@ -131,7 +131,7 @@ def test_max_iterations_limits_both_solvers_together() -> None:
     solver = TwoStage(MessagePassing(), GaussNewton(), max_iterations=3)
     result = rr.recover(planted.A, planted.y, 2, solver=solver)
     assert result.iterations == 3
-    assert result.status is rr.Status.ITERATION_LIMIT
+    assert result.stopped is rr.StopReason.ITERATIONS
 
 
 def test_extra_columns_do_not_apply_to_an_estimate_of_zero() -> None:

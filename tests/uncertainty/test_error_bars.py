@@ -25,7 +25,7 @@ LEVEL = 0.05  # of the noise
 
 
 @pytest.fixture(scope="module")
-def noisy() -> tuple[Planted, Any, rr.Recovery]:
+def noisy() -> tuple[Planted, Any, rr.Result]:
     planted, y = noisy_problem(1)
     return planted, y, rr.recover(planted.A, y, 2)
 
@@ -69,7 +69,7 @@ def test_intervals_contain_the_truth_as_often_as_they_say(level: float) -> None:
     assert abs(np.mean(inside) - level) < 0.03
 
 
-def test_entries_measurements_and_functions_agree(noisy: tuple[Planted, Any, rr.Recovery]) -> None:
+def test_entries_measurements_and_functions_agree(noisy: tuple[Planted, Any, rr.Result]) -> None:
     _, _, result = noisy
     sensing = np.zeros((2, *SHAPE))
     sensing[0, 1, 2] = sensing[1, 7, 3] = 1
@@ -80,7 +80,7 @@ def test_entries_measurements_and_functions_agree(noisy: tuple[Planted, Any, rr.
     assert np.allclose(result.predict(sensing), result.predict([1, 7], [2, 3]))
 
 
-def test_a_nonlinear_function(noisy: tuple[Planted, Any, rr.Recovery]) -> None:
+def test_a_nonlinear_function(noisy: tuple[Planted, Any, rr.Result]) -> None:
     """The relative error of a square is twice that of the number."""
     _, _, result = noisy
     square = result.standard_error_of(lambda M: M[1, 2] ** 2)
@@ -91,7 +91,7 @@ def test_a_nonlinear_function(noisy: tuple[Planted, Any, rr.Recovery]) -> None:
 
 
 def test_intervals_of_observations_contain_the_noise(
-    noisy: tuple[Planted, Any, rr.Recovery],
+    noisy: tuple[Planted, Any, rr.Result],
 ) -> None:
     planted, y, result = noisy
     low, high = result.interval(planted.A, level=0.9, noise=True)
@@ -100,7 +100,7 @@ def test_intervals_of_observations_contain_the_noise(
 
 
 def test_solving_gives_what_the_inverse_gives(
-    noisy: tuple[Planted, Any, rr.Recovery], monkeypatch: pytest.MonkeyPatch
+    noisy: tuple[Planted, Any, rr.Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planted, y, result = noisy
     direct = result.standard_error([0, 3], [1, 5]), result.standard_error(planted.A[:2])
@@ -111,7 +111,7 @@ def test_solving_gives_what_the_inverse_gives(
 
 
 @pytest.mark.parametrize("unit", [1e-30, 1.0, 1e25])
-def test_the_units_of_the_user(noisy: tuple[Planted, Any, rr.Recovery], unit: float) -> None:
+def test_the_units_of_the_user(noisy: tuple[Planted, Any, rr.Result], unit: float) -> None:
     planted, y, result = noisy
     scaled = rr.recover(planted.A, unit * y, 2)
     expected = unit * result.standard_error(3, 4)
@@ -149,7 +149,7 @@ def test_an_exact_result_has_no_width() -> None:
 
 
 def test_outlier_probabilities_separate_the_outliers(
-    noisy: tuple[Planted, Any, rr.Recovery],
+    noisy: tuple[Planted, Any, rr.Result],
 ) -> None:
     planted, _, result = noisy
     probability = result.outlier_probability
@@ -194,7 +194,7 @@ def test_pickled_completions_have_error_bars() -> None:
 
 
 def test_saved_and_pickled_results_ask_for_their_data(
-    noisy: tuple[Planted, Any, rr.Recovery], tmp_path: Path
+    noisy: tuple[Planted, Any, rr.Result], tmp_path: Path
 ) -> None:
     planted, y, result = noisy
     result.save(tmp_path / "result.npz")
@@ -250,7 +250,7 @@ def test_each_method_warns_once_at_the_line_of_the_caller(function: str) -> None
     ],
 )
 def test_bad_input(
-    noisy: tuple[Planted, Any, rr.Recovery],
+    noisy: tuple[Planted, Any, rr.Result],
     arguments: tuple[Any, ...],
     options: dict[str, Any],
     error: type[Exception],
@@ -349,7 +349,7 @@ def test_large_completions_have_error_bars_without_a_dense_matrix() -> None:
 
 
 def test_predictions_by_sparse_matrices_and_linear_operators(
-    noisy: tuple[Planted, Any, rr.Recovery],
+    noisy: tuple[Planted, Any, rr.Result],
 ) -> None:
     planted, _, result = noisy
     rows = planted.A[:4].reshape(4, -1)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from robustrank.api.error_bars import completion_with_error_bars
 from robustrank.api.large_pca import is_large, split_large
 from robustrank.api.observed import Observed, Usable, observed
 from robustrank.api.occupied import Occupied
+from robustrank.api.running import new_run, returned
 from robustrank.backend import (
     Array,
     Seed,
     as_generator,
-    as_seconds,
     check_count,
     full_precision,
     is_array,
@@ -27,59 +24,22 @@ from robustrank.backend import (
     threads_for,
     to_numpy,
 )
-from robustrank.completion import (
-    Callback,
-    Completion,
-    CompletionCertificate,
-    Sample,
+from robustrank.completion import Sample, Search, Solution, Watch, certified, unfinished
+from robustrank.completion.refinement import CUTOFF
+from robustrank.linalg import lower_median
+from robustrank.result import (
+    Certificate,
+    RankTable,
+    Result,
     SampledObservations,
-    Search,
-    Solution,
-    Stopped,
-    Watch,
-    concluded,
     frame_values,
     is_frame,
-    unfinished,
 )
-from robustrank.linalg import lower_median
-from robustrank.result import Status, StopReason
+from robustrank.run import Callback, Run
+from robustrank.uncertainty import with_entry_error_bars
 
+_SOLVER = "ridge path and Gauss–Newton"
 _NEAR_LARGEST = 1e-6  # typical values must be smaller than this share of the largest number
-
-
-class InterruptedCompletion(KeyboardInterrupt):
-    """Ctrl-C during ``complete`` or ``robust_pca``; the result so far is in ``completion``.
-
-    It is a KeyboardInterrupt, so that a program that does not catch it ends.
-
-    Attributes
-    ----------
-    completion
-        A ``Completion`` with the status INTERRUPTED, which is not certified.
-
-    See Also
-    --------
-    robustrank.complete : Its parameters ``callback`` and ``time_limit`` also stop a run.
-    robustrank.Interrupted : The same for ``recover``.
-
-    Examples
-    --------
-    >>> import robustrank as rr
-    >>> planted = rr.simulate.plant_entries(40, 30, 2, 700, rng=1)
-    >>> def press_ctrl_c(progress):
-    ...     raise KeyboardInterrupt
-    >>> try:
-    ...     rr.complete(planted.incomplete, callback=press_ctrl_c)
-    ... except rr.InterruptedCompletion as interruption:
-    ...     result = interruption.completion
-    >>> result.status.name
-    'INTERRUPTED'
-    """
-
-    def __init__(self, completion: Completion) -> None:
-        super().__init__(f"interrupted after {completion.seconds:.1f} seconds")
-        self.completion = completion
 
 
 def complete(
@@ -91,7 +51,7 @@ def complete(
     callback: Callback | None = None,
     time_limit: float | None = None,
     rng: Seed = 0,
-) -> Completion:
+) -> Result:
     """Complete a low-rank matrix from some of its entries, some of which are outliers.
 
     Parameters
@@ -115,7 +75,7 @@ def complete(
     mask
         Boolean, True where the entry of a matrix X is observed.
     callback
-        Called with a ``CompletionProgress`` object after every step; return True to stop.
+        Called with a ``Progress`` object after every step; return True to stop.
     time_limit
         Stop after this many seconds and return what was found until then, not certified.
     rng
@@ -124,7 +84,7 @@ def complete(
 
     Returns
     -------
-    Completion
+    Result
         The factors, the outliers, the rows and columns that are not determined, and a status that
         says whether the result can be used.
 
@@ -132,8 +92,8 @@ def complete(
     ------
     ValueError, TypeError
         If the input is invalid; the message says what was passed and what is expected.
-    InterruptedCompletion
-        On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``completion``.
+    Interrupted
+        On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``result``.
 
     See Also
     --------
@@ -157,11 +117,16 @@ def complete(
     >>> result.outliers.shape
     (700,)
     """
-    began = time.perf_counter()
-    _check_callback(callback)
-    ends, generator = _end(time_limit), as_generator(rng)
+    run, generator = new_run(callback, time_limit), as_generator(rng)
     data = observed(X, shape, mask)
     _check_rank(rank, data.shape)
+    return returned(_completed(data, rank, generator, run), run)
+
+
+def _completed(
+    data: Observed, rank: int | None, generator: np.random.Generator, run: Run
+) -> Result:
+    """The result for observed entries, also if the run is stopped."""
     unit = _unit(data.values)
     usable = Usable(data.values, unit)
     part = Occupied(usable.of(data.rows), usable.of(data.columns), data.shape)
@@ -170,28 +135,52 @@ def complete(
         factors = part.expanded(left * math.sqrt(unit), right * math.sqrt(unit))
         return data.returned(factors[0]), data.returned(factors[1])
 
-    watch = Watch(callback, ends, in_user_units)
+    watch = Watch(run, in_user_units)
     threads = limited_blas_threads(threads_for(int(data.values.shape[0])))
     with full_precision(data.values), np.errstate(all="ignore"), threads:
         sample = Sample.of(part.entries, usable.of(data.values) / unit)
-        try:
-            bound = None if rank is None else min(rank, *sample.shape)
+
+        def found() -> tuple[Solution, Certificate, RankTable | None]:
             search = Search(sample, generator, watch)
-            solution = search.run(bound)
-            status, certificate = concluded(solution, sample.size)
+            solution = search.run(None if rank is None else min(rank, *sample.shape))
             table = search.rank_table(solution) if rank is None else None
-        except (Stopped, KeyboardInterrupt) as stop:
+            return solution, certified(solution, sample.size, unit), table
+
+        def stopped() -> tuple[Solution, Certificate, None]:
             solution = unfinished(sample, watch.latest)
-            _, certificate = concluded(solution, sample.size)
-            table = None
-            reason = stop.reason if isinstance(stop, Stopped) else StopReason.INTERRUPTED
-            status = reason.status
+            return solution, certified(solution, sample.size, unit, tested=False), None
+
+        solution, certificate, table = run.finish(found, stopped)
         factors = in_user_units(solution.left, solution.right)
-        result = _completion(
-            data, usable, part, sample, solution, factors, status, certificate, unit
-        )
-    result = completion_with_error_bars(replace(result, rank_table=table))
-    return _timed(result, began)
+        xp, places = namespace(solution.left), part.entries.row_places
+        inliers = xp.asarray(solution.inliers, device=like(solution.left)["device"])
+        outliers = data.arranged(usable.flags_of_all(~xp.take(inliers, places)))
+        residual = xp.take(sample.residual(solution.left, solution.right), places) * unit
+    rows, columns = part.missing(~solution.support.rows, ~solution.support.columns)
+    noise, typical = solution.noise * unit, sample.deviation * unit
+    result = Result(
+        left=factors[0],
+        right=factors[1],
+        outliers=data.returned(outliers) if data.as_frame is None else data.as_frame(outliers),
+        certificate=certificate,
+        observations=SampledObservations(
+            data.rows, data.columns, usable.values_of_all(residual, data.values)
+        ),
+        noise=noise,
+        typical_size=typical,
+        cutoff=max(CUTOFF * noise, solution.tolerance * typical),
+        stopped=run.stopped,
+        undecided_rows=_named(rows, data.row_labels),
+        undecided_columns=_named(columns, data.column_labels),
+        rank_table=table,
+        solver=_SOLVER,
+        iterations=watch.steps,
+        seconds=run.seconds,
+        row_labels=data.row_labels,
+        column_labels=data.column_labels,
+        as_frame=data.as_frame,
+    )
+    return with_entry_error_bars(result)
 
 
 def robust_pca(
@@ -201,7 +190,7 @@ def robust_pca(
     callback: Callback | None = None,
     time_limit: float | None = None,
     rng: Seed = 0,
-) -> Completion:
+) -> Result:
     """Split a matrix into one of low rank and a sparse one, X = L + S.
 
     Parameters
@@ -214,7 +203,7 @@ def robust_pca(
 
     Returns
     -------
-    Completion
+    Result
         L is ``matrix``, or the factors ``left`` and ``right``; S is ``sparse``, and ``outliers``
         marks where it is not zero.
 
@@ -222,8 +211,8 @@ def robust_pca(
     ------
     ValueError, TypeError
         If the input is invalid, for example if X has missing entries; use ``complete`` for those.
-    InterruptedCompletion
-        On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``completion``.
+    Interrupted
+        On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``result``.
 
     See Also
     --------
@@ -261,21 +250,9 @@ def robust_pca(
         raise ValueError("X has missing entries (NaN); use complete(X)")
     if not is_large(X):
         return complete(X, rank, callback=callback, time_limit=time_limit, rng=rng)
-    began = time.perf_counter()
-    _check_callback(callback)
-    watch, generator = Watch(callback, _end(time_limit)), as_generator(rng)
+    run, generator = new_run(callback, time_limit), as_generator(rng)
     _check_rank(rank, X.shape)
-    return _timed(split_large(X, rank, generator, watch), began)
-
-
-def _check_callback(callback: Callback | None) -> None:
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback={callback!r} cannot be called; expected a function")
-
-
-def _end(time_limit: float | None) -> float | None:
-    """The time at which the run is to end, on the clock of ``time.perf_counter``."""
-    return None if time_limit is None else time.perf_counter() + as_seconds(time_limit=time_limit)
+    return returned(split_large(X, rank, generator, run), run)
 
 
 def _check_rank(rank: int | None, shape: tuple[int, int]) -> None:
@@ -287,14 +264,6 @@ def _check_rank(rank: int | None, shape: tuple[int, int]) -> None:
         raise ValueError(
             f"rank={rank} is larger than min(n1, n2) = {min(n1, n2)} for a {n1} × {n2} matrix"
         )
-
-
-def _timed(result: Completion, began: float) -> Completion:
-    """The result with its time; raises ``InterruptedCompletion`` if it was interrupted."""
-    result = replace(result, seconds=time.perf_counter() - began)
-    if result.status is Status.INTERRUPTED:
-        raise InterruptedCompletion(result)
-    return result
 
 
 def _unit(values: Array) -> float:
@@ -313,41 +282,6 @@ def _unit(values: Array) -> float:
             f"{largest:.3g}; rescale the data"
         )
     return float(2.0 ** np.clip(np.round(np.log2(typical)), -1000, 1000))
-
-
-def _completion(
-    data: Observed,
-    usable: Usable,
-    part: Occupied,
-    sample: Sample,
-    solution: Solution,
-    factors: tuple[Array, Array],
-    status: Status,
-    certificate: CompletionCertificate,
-    unit: float,
-) -> Completion:
-    """The result in the units, the order and the library of the data, as the factors are."""
-    xp, places = namespace(solution.left), part.entries.row_places
-    inliers = xp.asarray(solution.inliers, device=like(solution.left)["device"])
-    residual = xp.take(sample.residual(solution.left, solution.right), places) * unit
-    rows, columns = part.missing(~solution.support.rows, ~solution.support.columns)
-    return Completion(
-        left=factors[0],
-        right=factors[1],
-        outliers=data.returned(data.arranged(usable.flags_of_all(~xp.take(inliers, places)))),
-        undecided_rows=_named(rows, data.row_labels),
-        undecided_columns=_named(columns, data.column_labels),
-        status=status,
-        certificate=certificate.in_units_of(unit),
-        noise=solution.noise * unit,
-        typical_size=sample.deviation * unit,
-        observations=SampledObservations(
-            data.rows, data.columns, usable.values_of_all(residual, data.values)
-        ),
-        row_labels=data.row_labels,
-        column_labels=data.column_labels,
-        as_frame=data.as_frame,
-    )
 
 
 def _named(flags: np.ndarray[Any, Any], labels: Any) -> np.ndarray[Any, Any]:

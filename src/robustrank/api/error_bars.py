@@ -1,32 +1,24 @@
-"""Results with what their error bars need: the measurements."""
+"""``with_data``: a result together with its measurements."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from robustrank.api.inputs import checked_problem
-from robustrank.backend import Array, to_numpy
-from robustrank.completion import Completion, Observations
-from robustrank.problem import Problem
-from robustrank.result import Recovery
-from robustrank.uncertainty import (
-    DeferredErrorBars,
-    ErrorBars,
-    completion_error_bars,
-    recovery_error_bars,
-)
+from robustrank.backend import to_numpy
+from robustrank.result import Result
+from robustrank.uncertainty import recovery_error_bars
 
 
 def with_data(
-    result: Recovery,
+    result: Result,
     A: Any,
     y: Any,
     *,
     shape: tuple[int, int] | None = None,
-) -> Recovery:
-    """A result together with its measurements, so that it has error bars.
+) -> Result:
+    """A result of ``recover`` together with its measurements, so that it has error bars.
 
     A result of ``recover`` has them already. One that was loaded from a file, unpickled, or
     returned by ``recover_many`` does not, because they may be large. A result of ``complete``
@@ -41,7 +33,7 @@ def with_data(
 
     Returns
     -------
-    Recovery
+    Result
         The same result, whose methods ``standard_error``, ``interval`` and ``standard_error_of``
         and whose ``outlier_probability`` can be used. It refers to A and y.
 
@@ -68,11 +60,10 @@ def with_data(
     >>> result.standard_error([0, 1], [3, 3]).shape
     (2,)
     """
-    if not isinstance(result, Recovery):
-        raise TypeError(
-            f"result is a {type(result).__name__}; expected a Recovery. A Completion has its "
-            "entries, and so has error bars already"
-        )
+    if not isinstance(result, Result):
+        raise TypeError(f"result is a {type(result).__name__}; expected a Result")
+    if result.of_entries:
+        raise TypeError("this result is a completion; it has its entries, and so error bars")
     given = result.shape if shape is None and getattr(A, "ndim", 0) == 2 else shape
     problem = checked_problem(A, y, result.rank, given, None, result.symmetric)
     m, size = problem.operator.shape
@@ -82,33 +73,4 @@ def with_data(
             f"{len(to_numpy(result.residual))} measurements of a {result.shape[0]} × "
             f"{result.shape[1]} matrix"
         )
-    return recovery_with_error_bars(result, problem)
-
-
-def recovery_with_error_bars(result: Recovery, problem: Problem) -> Recovery:
-    """The result of a problem, with error bars that are computed when they are needed."""
-    return replace(
-        result, error_bars=DeferredErrorBars(lambda: recovery_error_bars(problem, result))
-    )
-
-
-def completion_with_error_bars(result: Completion) -> Completion:
-    """The same for a completion, which has its entries, also after pickling."""
-    compute = partial(
-        _error_bars_of_entries,
-        result.left,
-        result.right,
-        result.observations,
-        result.outliers,
-        result.noise,
-    )
-    return replace(result, error_bars=DeferredErrorBars(compute))
-
-
-def _error_bars_of_entries(
-    left: Array, right: Array, observations: Observations, outliers: Array, noise: float
-) -> ErrorBars:
-    rows, columns, residual = (to_numpy(part) for part in observations.all())
-    flags = to_numpy(outliers)
-    inlier = ~(flags[rows, columns] if flags.ndim == 2 else flags)
-    return completion_error_bars(left, right, rows, columns, residual, inlier, noise)
+    return replace(result, accuracy=lambda: recovery_error_bars(problem, result))

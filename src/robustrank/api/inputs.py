@@ -1,4 +1,4 @@
-"""What ``recover`` and ``recover_many`` share: validation, the choice of a solver, Ctrl-C."""
+"""What ``recover`` and ``recover_many`` share: validation, and the choice of a solver."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from robustrank.backend import (
     to_numpy,
 )
 from robustrank.linalg import Factors
-from robustrank.operators import Engine, Operator, as_operator
+from robustrank.operators import Engine, LocalEngine, Operator, as_operator
 from robustrank.problem import Problem
-from robustrank.result import Recovery
+from robustrank.result import Result
 from robustrank.solvers import (
     GaussNewton,
     MedianTGD,
@@ -38,69 +38,6 @@ SOLVERS: dict[str, Callable[[], Solver[Any] | Portfolio]] = {
     "median-tgd": MedianTGD,
     "vanilla-gd": VanillaGD,
 }
-
-
-class SensingDataLost(RuntimeError):  # noqa: N818
-    """The sensing data can no longer be read; the result so far is in ``recovery``.
-
-    It is raised by ``recover`` if a file that is read in blocks cannot be read any more, or if all
-    workers of a cluster are gone. Make the data available again and continue with
-    ``recover(A, y, rank, start=error.recovery)``.
-
-    Attributes
-    ----------
-    recovery
-        A ``Recovery`` with the status INTERRUPTED, which is not certified.
-
-    See Also
-    --------
-    robustrank.recover : Its parameter ``start`` continues from a result.
-    """
-
-    def __init__(self, message: str, recovery: Recovery) -> None:
-        super().__init__(message)
-        self.recovery = recovery
-
-    def __reduce__(self) -> tuple[type[SensingDataLost], tuple[str, Recovery]]:
-        return SensingDataLost, (str(self), self.recovery)
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during ``recover`` or ``recover_many``; the result so far is in ``recovery``.
-
-    It is a KeyboardInterrupt, so that a program that does not catch it ends.
-
-    Attributes
-    ----------
-    recovery
-        A ``Recovery`` with the status INTERRUPTED, which is not certified. Its factors are the best
-        that were found by then.
-
-    See Also
-    --------
-    robustrank.recover : Its parameter ``start`` continues from a result.
-    robustrank.InterruptedCompletion : The same for ``complete``.
-
-    Examples
-    --------
-    >>> import robustrank as rr
-    >>> planted = rr.simulate.plant(12, 10, rank=1, measurements=200, rng=1)
-    >>> def press_ctrl_c(progress):
-    ...     raise KeyboardInterrupt
-    >>> try:
-    ...     rr.recover(planted.A, planted.y, rank=1, callback=press_ctrl_c)
-    ... except rr.Interrupted as interruption:
-    ...     result = interruption.recovery
-    >>> result.status.name
-    'INTERRUPTED'
-    """
-
-    def __init__(self, recovery: Recovery) -> None:
-        super().__init__(f"interrupted after {recovery.iterations} iterations")
-        self.recovery = recovery
-
-    def __reduce__(self) -> tuple[type[Interrupted], tuple[Recovery]]:
-        return Interrupted, (self.recovery,)
 
 
 def checked_problem(
@@ -124,6 +61,15 @@ def checked_problem(
     if not isinstance(A, Operator):
         problem.counter.add(1)  # the check for NaN and infinity
     return problem
+
+
+def engine_of(client: Any, check_time: Callable[[], None]) -> Engine:
+    """The engine that computes with blocks: in this process, or on the workers of a cluster."""
+    if client is None:
+        return LocalEngine(check_time)
+    from robustrank.cluster import ClusterEngine
+
+    return ClusterEngine(client, check_time)
 
 
 def memory_needed(A: Any) -> int:
@@ -150,13 +96,13 @@ def solver_from(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfoli
 
 
 def checked_start(
-    start: Recovery | tuple[Any, Any], shape: tuple[int, int], rank: int | None
+    start: Result | tuple[Any, Any], shape: tuple[int, int], rank: int | None
 ) -> Factors | None:
     """The factors to start from, None if they are zero; raises if they do not fit the matrix.
 
     Without a rank, they may have any.
     """
-    given = (start.left, start.right) if isinstance(start, Recovery) else start
+    given = (start.left, start.right) if isinstance(start, Result) else start
     if not (isinstance(given, (tuple, list)) and len(given) == 2 and all(map(is_array, given))):
         raise TypeError(
             f"start={shown(start)}; expected a result of recover, or its factors (left, right)"

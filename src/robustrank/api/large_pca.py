@@ -7,18 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.completion import (
-    Completion,
-    CompletionCertificate,
-    MatrixObservations,
-    Solution,
-    Stopped,
-    Support,
-    Watch,
-    concluded,
-    solve_by_columns,
-)
-from robustrank.result import Status, StopReason
+from robustrank.completion import Solution, Support, Watch, certified, solve_by_columns
+from robustrank.completion.refinement import CUTOFF
+from robustrank.result import Certificate, MatrixObservations, Result
+from robustrank.run import Run
 
 Matrix = np.ndarray[Any, Any]
 
@@ -31,40 +23,22 @@ def is_large(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.size > _LARGE
 
 
-def split_large(X: Matrix, rank: int | None, rng: np.random.Generator, watch: Watch) -> Completion:
+def split_large(X: Matrix, rank: int | None, rng: np.random.Generator, run: Run) -> Result:
     """The result of ``robust_pca``; a matrix with more rows than columns is transposed."""
     transposed = X.shape[0] > X.shape[1]
     given = X.T if transposed else X
-    entries = int(np.count_nonzero(np.isfinite(X)))
+    entries, watch = int(np.count_nonzero(np.isfinite(X))), Watch(run)
+
+    def found() -> tuple[Solution, float, Certificate]:
+        solution, typical = solve_by_columns(given, rank, rng, watch)
+        return solution, typical, certified(solution, entries)
+
+    def stopped() -> tuple[Solution, float, Certificate]:
+        solution = _unfinished(given.shape, watch)
+        return solution, math.nan, certified(solution, entries, tested=False)
+
     with np.errstate(all="ignore"):
-        try:
-            solution, typical = solve_by_columns(given, rank, rng, watch)
-            status, certificate = concluded(solution, entries)
-        except (Stopped, KeyboardInterrupt) as stop:
-            solution, typical = _unfinished(given.shape, watch), math.nan
-            _, certificate = concluded(solution, entries)
-            reason = stop.reason if isinstance(stop, Stopped) else StopReason.INTERRUPTED
-            status = reason.status
-    return _result(X, solution, typical, status, certificate, transposed=transposed)
-
-
-def _unfinished(shape: tuple[int, ...], watch: Watch) -> Solution:
-    """What a run that was stopped had found: the latest factors, supported by nothing."""
-    n1, n2 = shape
-    left, right = watch.latest or (np.zeros((n1, 1)), np.zeros((n2, 1)))
-    nothing = Support(np.zeros(n1, bool), np.zeros(n2, bool), np.zeros(n1 * n2, bool))
-    return Solution(left, right, np.ones(n1 * n2, bool), nothing, 0.0)
-
-
-def _result(
-    X: Matrix,
-    solution: Solution,
-    typical: float,
-    status: Status,
-    certificate: CompletionCertificate,
-    *,
-    transposed: bool,
-) -> Completion:
+        solution, typical, certificate = run.finish(found, stopped)
     left, right = np.asarray(solution.left), np.asarray(solution.right)
     rows, columns = (
         np.flatnonzero(~part) for part in (solution.support.rows, solution.support.columns)
@@ -72,15 +46,27 @@ def _result(
     outliers = ~solution.inliers.reshape(len(left), len(right))
     if transposed:
         left, right, rows, columns, outliers = right, left, columns, rows, outliers.T
-    return Completion(
+    return Result(
         left=left,
         right=right,
         outliers=outliers,
-        undecided_rows=rows,
-        undecided_columns=columns,
-        status=status,
         certificate=certificate,
+        observations=MatrixObservations(X, left, right),
         noise=solution.noise,
         typical_size=typical,
-        observations=MatrixObservations(X, left, right),
+        cutoff=max(CUTOFF * solution.noise, solution.tolerance * typical),
+        stopped=run.stopped,
+        undecided_rows=rows,
+        undecided_columns=columns,
+        solver="blocks of columns",
+        iterations=watch.steps,
+        seconds=run.seconds,
     )
+
+
+def _unfinished(shape: tuple[int, ...], watch: Watch) -> Solution:
+    """What a run that was stopped had found: the latest factors, supported by nothing."""
+    n1, n2 = shape
+    left, right = watch.latest or (np.zeros((n1, 1)), np.zeros((n2, 1)))
+    nothing = Support(np.zeros(n1, bool), np.zeros(n2, bool), np.zeros(n1 * n2, bool))
+    return Solution(left, right, np.ones(n1 * n2, bool), nothing, math.nan)

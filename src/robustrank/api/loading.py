@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from robustrank.api.error_bars import completion_with_error_bars
-from robustrank.completion import COMPLETION, Completion, SampledObservations
 from robustrank.files import PathLike
-from robustrank.result import RECOVERY, read_archive
+from robustrank.result import Result, read_archive
+from robustrank.uncertainty import with_entry_error_bars
 
 
-def load(path: PathLike) -> Any:
-    """Read a result that ``Recovery.save`` or ``Completion.save`` wrote.
+def load(path: PathLike) -> Result:
+    """Read a result that ``Result.save`` wrote, also with an earlier version.
 
-    The arrays are NumPy arrays, whatever they were before. A ``Recovery`` has no error bars until
-    ``with_data`` adds the measurements; a ``Completion`` has its entries. The labels of a data
-    frame come back as such, which needs pandas.
+    The arrays are NumPy arrays, whatever they were before. A result of ``recover`` has no error
+    bars until ``with_data`` adds the measurements; a completion has its entries. The labels of a
+    data frame come back as such, which needs pandas.
 
     Parameters
     ----------
@@ -24,7 +21,7 @@ def load(path: PathLike) -> Any:
 
     Returns
     -------
-    Recovery or Completion
+    Result
         The result.
 
     Raises
@@ -50,7 +47,4 @@ def load(path: PathLike) -> Any:
     >>> result.status.name
     'RECOVERED'
     """
-    result = read_archive(path, [RECOVERY, COMPLETION])
-    if isinstance(result, Completion) and isinstance(result.observations, SampledObservations):
-        return completion_with_error_bars(result)
-    return result
+    return with_entry_error_bars(read_archive(path))

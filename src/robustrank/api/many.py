@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from robustrank.api.inputs import Interrupted, checked_problem, memory_needed, solver_from
+from robustrank.api.inputs import checked_problem, memory_needed, solver_from
 from robustrank.api.positive import positive_semidefinite
 from robustrank.api.remedy import with_remedy
+from robustrank.api.running import Interrupted, returned
 from robustrank.backend import (
     Seed,
     as_generator,
     check_count,
     explain_memory_errors,
     free_memory,
+    full_precision,
     limited_blas_threads,
     on_gpu,
     threads_for,
 )
 from robustrank.operators import can_be_batched
 from robustrank.problem import Problem
-from robustrank.result import Recovery, Status
-from robustrank.solvers import Portfolio, Solver, solve
+from robustrank.result import Result
+from robustrank.run import Run
+from robustrank.search import solve
+from robustrank.search.assembly import assemble, nothing_found, summarize
+from robustrank.solvers import Drive, Outcome, Portfolio, Solver
 
 # A larger batch is not faster: with this many problems a GPU is fully used.
 _LARGEST_BATCH = 32
@@ -43,7 +47,7 @@ def recover_many(
     rng: Seed = 0,
     symmetric: bool = False,
     psd: bool = False,
-) -> Iterator[Recovery]:
+) -> Iterator[Result]:
     """Recover a matrix from each of many problems, and yield the results in order.
 
     On a GPU, consecutive problems with the same shape and dtype are solved in batches, because a
@@ -65,13 +69,13 @@ def recover_many(
 
     Yields
     ------
-    Recovery
+    Result
         One for each problem. Its ``seconds`` are its share of the time of the batch.
 
     Raises
     ------
     Interrupted
-        On Ctrl-C, with the result of the first unfinished problem in ``recovery``.
+        On Ctrl-C, with the result of the first unfinished problem in ``result``.
 
     See Also
     --------
@@ -97,13 +101,13 @@ def recover_many(
     return _positive(results) if psd else results
 
 
-def _positive(results: Iterator[Recovery]) -> Iterator[Recovery]:
+def _positive(results: Iterator[Result]) -> Iterator[Result]:
     """The results for matrices that are known to be positive semidefinite."""
     try:
-        for recovery in results:
-            yield positive_semidefinite(recovery)
+        for result in results:
+            yield positive_semidefinite(result)
     except Interrupted as interruption:
-        raise Interrupted(positive_semidefinite(interruption.recovery)) from None
+        raise Interrupted(positive_semidefinite(interruption.result)) from None
 
 
 def _each(problems: Iterator[Any], validated: Callable[[Any], Problem]) -> Iterator[Problem]:
@@ -134,7 +138,7 @@ def _results(
     batch: int | None,
     generator: np.random.Generator,
     symmetric: bool,
-) -> Iterator[Recovery]:
+) -> Iterator[Result]:
     waiting: list[Problem] = []
     size, failure, more = 1, None, True
     while more:
@@ -159,8 +163,7 @@ def _results(
 
 def _batch_size(problem: Problem, chosen: Solver[Any] | Portfolio, batch: int | None) -> int:
     """How many problems like this one to solve together."""
-    batchable = all(candidate.batchable for candidate in chosen.candidates(problem))
-    if not (batchable and can_be_batched(problem.operator)):
+    if not (_first_solver(chosen).batchable and can_be_batched(problem.operator)):
         return 1
     if batch is not None or not on_gpu(problem.y):
         return batch or 1
@@ -168,23 +171,62 @@ def _batch_size(problem: Problem, chosen: Solver[Any] | Portfolio, batch: int | 
     return max(1, min(_LARGEST_BATCH, int(0.8 * free_memory(problem.y) / each)))
 
 
+def _first_solver(chosen: Solver[Any] | Portfolio) -> Solver[Any]:
+    return chosen.solvers[0] if isinstance(chosen, Portfolio) else chosen
+
+
 def _solve_batch(
     problems: list[Problem],
     chosen: Solver[Any] | Portfolio,
     generator: np.random.Generator,
     symmetric: bool,
-) -> Iterator[Recovery]:
-    began = time.perf_counter()
+) -> Iterator[Result]:
+    """The results of problems that are solved together: the first solver runs on all at once.
+
+    The others, if they are needed, run on each problem by itself.
+    """
+    run, results = Run(), list[Result]()
     needed = sum(memory_needed(problem.operator) for problem in problems)
     threads = limited_blas_threads(threads_for(sum(problem.numbers for problem in problems)))
     with explain_memory_errors(needed, "use a smaller batch (batch=)"), threads:
-        recoveries = solve(problems, chosen, generator)
-    share = (time.perf_counter() - began) / len(problems)
-    for problem, recovery in zip(problems, recoveries, strict=True):
+        firsts = _first_outcomes(problems, chosen, generator, run)
+        if run.stopped is not None:
+            results.append(_unfinished(problems[0], chosen, firsts[0], run))
+        for problem, first in zip(problems, firsts, strict=True):
+            if run.stopped is None:
+                results.append(solve(problem, chosen, generator, run, first=first))
+    share = run.seconds / len(problems)
+    for k, result in enumerate(results):
         complete = replace(
-            recovery, passes=problem.counter.passes, seconds=share, symmetric=symmetric
+            result, passes=problems[k].counter.passes, seconds=share, symmetric=symmetric
         )
-        complete = with_remedy(complete, problem, problem.rank)
-        if complete.status is Status.INTERRUPTED:
-            raise Interrupted(complete)
-        yield complete
+        complete = with_remedy(complete, problems[k], problems[k].rank)
+        yield returned(complete, run) if k == len(results) - 1 else complete
+
+
+def _first_outcomes(
+    problems: list[Problem],
+    chosen: Solver[Any] | Portfolio,
+    generator: np.random.Generator,
+    run: Run,
+) -> list[Outcome | None]:
+    """What the first solver finds for each problem of a batch; None for a single problem."""
+    if len(problems) == 1:
+        return [None]
+    solver = _first_solver(chosen)
+    solved = [one.with_unit_rows if solver.unit_rows else one for one in problems]
+    with full_precision(problems[0].y), np.errstate(all="ignore"):
+        drive = Drive(solved, solver, run)
+        return [*run.finish(lambda: drive.to_the_end(generator), drive.outcomes)]
+
+
+def _unfinished(
+    problem: Problem, chosen: Solver[Any] | Portfolio, outcome: Outcome | None, run: Run
+) -> Result:
+    """What the first solver had found for a problem when the batch was stopped."""
+    solver = _first_solver(chosen)
+    with full_precision(problem.y), np.errstate(all="ignore"):
+        if outcome is None:
+            return nothing_found(problem, solver)
+        result = assemble(problem, solver, replace(outcome, reason=run.stopped), tested=False)
+        return replace(result, attempts=(summarize(result),))

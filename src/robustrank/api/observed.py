@@ -21,8 +21,8 @@ from robustrank.backend import (
     on_gpu,
     to_numpy,
 )
-from robustrank.completion import frame_like, frame_values, is_frame
 from robustrank.operators import Entries
+from robustrank.result import frame_like, frame_values, is_frame
 
 
 @dataclass(frozen=True, eq=False)

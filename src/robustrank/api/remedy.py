@@ -8,19 +8,20 @@ from robustrank.operators import DenseOperator, ShardedOperator, StreamedOperato
 from robustrank.operators.views.delegating import family
 from robustrank.planning import failure_of, what_would_help
 from robustrank.problem import Problem
-from robustrank.result import Recovery, Status
+from robustrank.result import Result, Status, StopReason
 
-# With the other statuses, there is another reason, or the run was stopped.
-_HELPED = (Status.UNEXPLAINED, Status.UNDERDETERMINED, Status.ITERATION_LIMIT)
+# With the other statuses, there is another reason; if the run was stopped, the reason is not known.
+_HELPED = (Status.INCONCLUSIVE, Status.UNDERDETERMINED)
 _DENSE = (DenseOperator, StreamedOperator, ShardedOperator)
 
 
-def with_remedy(recovery: Recovery, problem: Problem, rank: int | None) -> Recovery:
+def with_remedy(result: Result, problem: Problem, rank: int | None) -> Result:
     """The result with a remedy, if the trials of the table are like the problem.
 
     ``rank`` is the given one, if any.
     """
     like_trials = isinstance(family(problem.operator), _DENSE) and not problem.symmetric
-    if recovery.status not in _HELPED or not like_trials:
-        return recovery
-    return replace(recovery, remedy=what_would_help(failure_of(recovery, rank)))
+    finished = result.stopped in (None, StopReason.ITERATIONS)
+    if result.status not in _HELPED or not (finished and like_trials):
+        return result
+    return replace(result, remedy=what_would_help(failure_of(result, rank)))

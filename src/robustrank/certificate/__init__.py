@@ -1,12 +1,13 @@
 """Can the result be trusted? Everything that answers this question is in this package.
 
 ``certify`` counts exact fits, estimates the noise level, tests whether the fitted measurements
-determine the matrix, and turns the evidence into a status. It uses only the residuals, the inliers
-and the reason for stopping of a solver, none of its own estimates.
+determine the matrix, and lists what speaks against the result; ``result.conclude`` turns that into
+a status. It uses only the residuals, the inliers and the reason for stopping of a solver, none of
+its own estimates.
 """
 
 from robustrank.certificate.clusters import groups_with_majority, repetitions
-from robustrank.certificate.conclusion import NOISE_LIMIT, Fit, certify, conclude
+from robustrank.certificate.conclusion import NOISE_LIMIT, Fit, certify, untested
 from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
 from robustrank.certificate.determination import all_are_cross_checked, undetermined_part
 from robustrank.certificate.evidence import best_set, log_choices
@@ -21,7 +22,6 @@ __all__ = [
     "all_are_cross_checked",
     "best_set",
     "certify",
-    "conclude",
     "edge_of_noise",
     "exact_tolerance",
     "groups_with_majority",
@@ -34,4 +34,5 @@ __all__ = [
     "repetitions",
     "required_fits",
     "undetermined_part",
+    "untested",
 ]

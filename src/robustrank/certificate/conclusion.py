@@ -1,4 +1,4 @@
-"""From the evidence to a status: the only place where a result is certified."""
+"""The evidence for or against a result: everything that a certificate demands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from robustrank.certificate.noise import NoiseFit, NoiseStatistics, noise_statis
 from robustrank.certificate.parts import Parts
 from robustrank.linalg import TangentMap, frobenius_norm, lower_median, weighted
 from robustrank.problem import Problem
-from robustrank.result import Certificate, Status, StopReason
+from robustrank.result import Certificate, StopReason
 from robustrank.theory import half_normal_quantile
 
 # The largest noise level of a certified result, and the largest error of a prediction of a
@@ -43,6 +43,8 @@ _UNDETERMINED = "the fitted measurements do not determine every part of the matr
 _UNCHECKED = "some fitted measurements are not checked by any others"
 _MINORITY = "most of the measurements that inform a part of the matrix do not support it"
 _BY_CHANCE = "outliers could have determined a part of the matrix by chance"
+_EQUAL = "most measurements are exactly equal, which noise does not produce"
+_UNTESTED = "the run ended before the result was tested"
 # The evidence that certifies a noisy result. It grows with the degrees of freedom, because near the
 # information limit a wrong matrix that rejects the measurements it does not fit has small residuals
 # too. With many degrees of freedom, the best wrong matrix varies less: by about their square root.
@@ -62,64 +64,73 @@ class Fit:
     norm: float  # of the matrix, in normalized units
 
 
-def certify(fit: Fit, reason: StopReason) -> tuple[Certificate, Status]:
-    """The certificate and the status of a result; ``reason`` is why the solver stopped.
+def certify(fit: Fit, reason: StopReason | None) -> Certificate:
+    """The certificate of a result; ``reason`` is why the solver ended before it converged.
 
-    The expensive tests are made only if the result would be certified without them.
+    The expensive tests are made only if nothing speaks against the result without them. A result is
+    certified if there are no objections.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # a diverged run has residuals of any size
         labels: Labels = np.arange(fit.problem.operator.measurements)
         counted = _on_host(fit)
-        certificate = _count(counted, labels, quick=reason is StopReason.INTERRUPTED)
-        status = conclude(reason, certificate)
-        if not status.certified:
-            noisy = status is Status.UNEXPLAINED and NOISE_LIMIT < certificate.noise < math.inf
-            return replace(certificate, objections=(_noisy(certificate),) * noisy), status
+        certificate = _with_objections(_count(counted, labels), reason)
+        if certificate.objections:
+            return certificate
         tangent = fit.linearize()
         labels = repetitions(fit.problem.operator, tangent)
-        certificate = _count(counted, labels)
-        status = conclude(reason, certificate)
-        if status.certified:
-            exact = status is Status.RECOVERED
-            certificate = _examined(fit, tangent, labels, certificate, exact=exact)
-            status = conclude(reason, certificate)
-    return certificate, status
+        certificate = _with_objections(_count(counted, labels), reason)
+        if certificate.objections:
+            return certificate
+        return _examined(fit, tangent, labels, certificate, exact=certificate.fits_exactly)
 
 
-def _noisy(certificate: Certificate) -> str:
-    return (
-        f"the residuals are {100 * certificate.noise:.3g}% of a typical measurement, and results "
-        f"with more than {NOISE_LIMIT:.0%} noise are not certified"
-    )
+def untested(fit: Fit) -> Certificate:
+    """The certificate of a result that there is no time to test, which is not certified."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        labels: Labels = np.arange(fit.problem.operator.measurements)
+        return _count(_on_host(fit), labels, quick=True).with_objections(_UNTESTED)
+
+
+def _with_objections(certificate: Certificate, reason: StopReason | None) -> Certificate:
+    return certificate.with_objections(*_objections(certificate, reason))
+
+
+def _objections(certificate: Certificate, reason: StopReason | None) -> Iterator[str]:
+    """What is missing for a certificate, as far as counting tells."""
+    if reason is StopReason.DIVERGED:
+        yield reason.value
+        return
+    if certificate.fits_exactly:
+        return
+    if certificate.required > certificate.independent:
+        yield (
+            f"{certificate.independent:,} measurements are too few for "
+            f"{certificate.degrees_of_freedom:,} degrees of freedom"
+        )
+        return
+    if reason is not None:
+        yield reason.value
+    if not math.isfinite(certificate.noise):
+        yield "too few measurements are inliers"
+        return
+    if not certificate.noise <= NOISE_LIMIT:
+        yield (
+            f"the residuals are {100 * certificate.noise:.3g}% of a typical measurement, and "
+            f"results with more than {NOISE_LIMIT:.0%} noise are not certified"
+        )
+    if not certificate.evidence >= certificate.required_evidence:
+        yield (
+            f"the evidence for the fit is {certificate.evidence:.0f}; at least "
+            f"{certificate.required_evidence:.0f} is required"
+        )
+    if not certificate.inliers > (0.5 + _MARGIN) * certificate.independent:
+        yield "the inliers are not a majority of the measurements"
 
 
 def _on_host(fit: Fit) -> Fit:
     """The fit with its measurements in host memory, where counting takes no launches on a GPU."""
     residual, weights, spread = map(to_numpy, (fit.residual, fit.weights, fit.spread))
     return replace(fit, residual=residual, weights=weights, spread=spread)
-
-
-def conclude(reason: StopReason, certificate: Certificate) -> Status:
-    """The status that follows from the certificate and from why the solver stopped."""
-    if reason in (StopReason.CALLBACK, StopReason.INTERRUPTED, StopReason.DIVERGED):
-        return reason.status
-    if certificate.is_exact:
-        return Status.RECOVERED
-    if certificate.unidentified and certificate.required <= certificate.independent:
-        return Status.NOT_IDENTIFIED
-    if reason is StopReason.TIME_LIMIT:
-        return reason.status
-    if certificate.required > certificate.independent:
-        return Status.UNDERDETERMINED
-    if reason is not StopReason.CONVERGED:
-        return reason.status
-    consistent = (
-        certificate.noise <= NOISE_LIMIT
-        and certificate.evidence >= certificate.required_evidence
-        and certificate.inliers > (0.5 + _MARGIN) * certificate.independent
-        and not certificate.objections
-    )
-    return Status.SETTLED if consistent else reason.status
 
 
 def _examined(
@@ -142,7 +153,8 @@ def _examined(
     certificate = _parts_examined(tangent, labels, fitted, certificate)
     if exact or certificate.objections:
         return certificate
-    return _noise_examined(fit, tangent, labels, certificate)
+    certificate = _noise_examined(fit, tangent, labels, certificate)
+    return certificate.with_objections(_EQUAL) if fit.problem.is_mostly_constant else certificate
 
 
 def _parts_examined(
@@ -238,16 +250,20 @@ def _count(fit: Fit, labels: Labels, *, quick: bool = False) -> Certificate:
     noise = NoiseFit(deviation, null, count, total, freedom, np.maximum(gains, 0.0))
     typical = float(lower_median(fit.spread))
     return Certificate(
-        exact_fits=int(np.count_nonzero(exact)),
-        required=required,
-        inliers=count,
         measurements=problem.operator.measurements,
         independent=total,
+        exact_fits=int(np.count_nonzero(exact)),
+        inliers=count,
+        supporting=int(np.count_nonzero(exact)) if is_exact else count,
+        required=required,
         degrees_of_freedom=freedom,
+        decided_rows=problem.operator.matrix_shape[0],
+        decided_columns=problem.operator.matrix_shape[1],
         tolerance=exact_tolerance(problem),
         misfit=float(lower_median(xp.abs(residual))) / problem.scale if problem.scale else math.inf,
         noise=noise.level * typical,
         sigma=deviation,
+        trivial_error=math.nan if no_passes else null,
         evidence=noise.evidence,
         required_evidence=_required_evidence(freedom),
         prediction_error=noise.prediction_error,

@@ -7,7 +7,7 @@ import math
 from robustrank.backend import as_generator, namespace
 from robustrank.linalg import frobenius_norm, weighted
 from robustrank.problem import Problem
-from robustrank.result import Recovery
+from robustrank.result import Result
 
 # Surplus columns, fitted to noise, have singular values up to twice the edge of the noise.
 _CLEAR_OF_NOISE = 3.0
@@ -18,30 +18,30 @@ _ABOVE_NOISE = 1.3
 _FEW_INLIERS, _SMALL_NOISE = 2.5, 0.05
 
 
-def rank_above_noise(problem: Problem, recovery: Recovery) -> int:
+def rank_above_noise(problem: Problem, result: Result) -> int:
     """The number of singular values that are larger than noise alone could have produced."""
-    problem, certificate = problem.with_unit_rows, recovery.certificate
+    problem, certificate = problem.with_unit_rows, result.certificate
     if certificate.inliers == 0:
         return 0
     deviation = certificate.prediction_error * float(problem.trivial_deviation)
     edge = edge_of_noise(problem, deviation, certificate.inliers)
-    return int((recovery.singular_values() > _CLEAR_OF_NOISE * edge).sum())
+    return int((result.singular_values() > _CLEAR_OF_NOISE * edge).sum())
 
 
-def rank_may_be_too_low(problem: Problem, recovery: Recovery) -> bool:
+def rank_may_be_too_low(problem: Problem, result: Result) -> bool:
     """Whether the residuals of the inliers may be more than noise.
 
     They may if their back-projection has a singular value above the edge of the noise, or if they
     are large and few. ``problem`` has the given rank, and the result a lower one.
     """
-    certificate = recovery.certificate
+    certificate = result.certificate
     few = certificate.inliers < _FEW_INLIERS * problem.degrees_of_freedom
     if few and certificate.noise > _SMALL_NOISE:
         return True
     problem = problem.with_unit_rows
-    residual = recovery.residual * problem.row_factors
-    count = int(namespace(residual).count_nonzero(~recovery.outliers))
-    weights = namespace(residual).astype(~recovery.outliers, residual.dtype)
+    residual = result.residual * problem.row_factors
+    count = int(namespace(residual).count_nonzero(~result.outliers))
+    weights = namespace(residual).astype(~result.outliers, residual.dtype)
     kept = weighted(residual, weights) / problem.units.measurement
     normalized = problem.normalized()
     _, values, _ = normalized.operator.leading_svd(kept / count, 1, as_generator(0))

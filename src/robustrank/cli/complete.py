@@ -8,13 +8,14 @@ from typing import Any
 import click
 
 from robustrank import api
-from robustrank.api import InterruptedCompletion
+from robustrank.api import Interrupted
 from robustrank.cli.data import check_outputs
 from robustrank.cli.progress import meter
 from robustrank.cli.tables import read_table, write_completion
 from robustrank.cli.writing import without_interruption
-from robustrank.completion import Completion, CompletionProgress
 from robustrank.report import require_report_libraries, write_report
+from robustrank.result import Result
+from robustrank.run import Progress
 
 _FILE = click.Path(path_type=Path)
 
@@ -62,7 +63,7 @@ def complete(data: Path, out: Path | None, report: Path | None, quiet: bool, **g
     try:
         with meter("complete", quiet) as show:
 
-            def callback(progress: CompletionProgress) -> None:
+            def callback(progress: Progress) -> None:
                 show(progress.fraction, progress.stage)
 
             result = api.complete(
@@ -73,8 +74,8 @@ def complete(data: Path, out: Path | None, report: Path | None, quiet: bool, **g
                 time_limit=given["time_limit"],
                 rng=given["seed"],
             )
-    except InterruptedCompletion as interruption:
-        result = interruption.completion
+    except Interrupted as interruption:
+        result = interruption.result
     result = table.arranged(result)
     with without_interruption():
         written = [] if out is None else write_completion(out, result, table)
@@ -86,7 +87,7 @@ def complete(data: Path, out: Path | None, report: Path | None, quiet: bool, **g
     return 0 if result.certified else 1
 
 
-def _print_summary(result: Completion, written: list[Path]) -> None:
+def _print_summary(result: Result, written: list[Path]) -> None:
     click.echo(repr(result))
     if len(result.undecided_rows) and result.row_labels is not None:
         named = ", ".join(result.undecided_rows[:5])

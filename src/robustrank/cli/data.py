@@ -25,7 +25,7 @@ from robustrank.files import (
 )
 from robustrank.operators import Operator, Seeded
 from robustrank.operators.opening import open_array, open_sensing
-from robustrank.result import Recovery
+from robustrank.result import Result
 
 Matrix = np.ndarray[Any, Any]
 # Files that contain A and y, and of which only these are read.
@@ -180,7 +180,7 @@ def _malformed(path: Path | None, name: str, expected: str) -> ValueError:
     return ValueError(f"{name} in {path} is malformed; expected {expected}")
 
 
-def read_start(resume: Path | None, out: Path | None) -> Recovery | None:
+def read_start(resume: Path | None, out: Path | None) -> Result | None:
     """The result to continue from; None to start from the beginning.
 
     A file that does not exist yet is accepted if the result will be written to it.
@@ -198,7 +198,7 @@ def read_start(resume: Path | None, out: Path | None) -> Recovery | None:
             "from the beginning"
         )
     start = load(resume)
-    if not isinstance(start, Recovery):
+    if not isinstance(start, Result):
         raise ValueError(f"{resume} is a completed matrix; --resume needs a result of recover")
     # A run that was stopped before its first iteration has saved a matrix of zeros.
     return start if to_numpy(start.matrix).any() else None
@@ -262,7 +262,7 @@ def _reserve(path: Path, use: str, taken: dict[Path, str]) -> None:
     taken[resolved(path)] = use
 
 
-def write_recovery(path: Path, recovery: Recovery, data: MeasuredData) -> list[Path]:
+def write_recovery(path: Path, recovery: Result, data: MeasuredData) -> list[Path]:
     """Write the complete result (``.npz``) or only the matrix (``.npy``, ``.csv``).
 
     The outliers are written beside a matrix. Returns the files.

@@ -14,7 +14,7 @@ from robustrank.cli.progress import meter, solver_callback
 from robustrank.files import check_writable
 from robustrank.metrics import evaluate
 from robustrank.report import require_report_libraries, write_report
-from robustrank.result import Recovery
+from robustrank.result import Result
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import MedianTGD, VanillaGD
 
@@ -70,13 +70,13 @@ def demo(
     return 0 if robust.certified else 1
 
 
-def _solve(planted: Planted, solver: str | MedianTGD | VanillaGD, title: str) -> Recovery:
+def _solve(planted: Planted, solver: str | MedianTGD | VanillaGD, title: str) -> Result:
     with meter(title) as show:
         callback = solver_callback(show)
         return recover(planted.A, planted.y, planted.rank, solver=solver, callback=callback)
 
 
-def _table(planted: Planted, recoveries: list[Recovery]) -> Table:
+def _table(planted: Planted, recoveries: list[Result]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("")
     for recovery in recoveries:
@@ -87,7 +87,7 @@ def _table(planted: Planted, recoveries: list[Recovery]) -> Table:
     return table
 
 
-def _cells(planted: Planted, recovery: Recovery) -> list[tuple[str, str]]:
+def _cells(planted: Planted, recovery: Result) -> list[tuple[str, str]]:
     evaluation = evaluate(recovery, planted)
     score = evaluation.outliers
     return [

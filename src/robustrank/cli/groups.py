@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import to_numpy
-from robustrank.result import Recovery
+from robustrank.result import Result
 
 Vector = np.ndarray[Any, Any]
 
@@ -40,7 +40,7 @@ class Group:
         return self.rejected / self.total
 
 
-def groups_of(names: Sequence[str], y: Vector, recovery: Recovery) -> list[Group]:
+def groups_of(names: Sequence[str], y: Vector, recovery: Result) -> list[Group]:
     """The groups, those with the largest share of rejected measurements first."""
     found, members = np.unique(np.asarray(names), return_inverse=True)
     rejected, residual = to_numpy(recovery.outliers), to_numpy(recovery.residual)

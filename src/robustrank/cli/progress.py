@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from robustrank.solvers import Callback
+from robustrank.run import Callback
 
 _PLAIN_EVERY = 10.0  # seconds between two lines if stderr is not a terminal
 

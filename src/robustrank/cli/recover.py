@@ -12,8 +12,7 @@ import click
 import numpy as np
 
 from robustrank import api, cluster
-from robustrank.api import SOLVERS, Interrupted
-from robustrank.api.inputs import SensingDataLost
+from robustrank.api import SOLVERS, Interrupted, SensingDataLost
 from robustrank.backend import memory_bytes
 from robustrank.cli.columns import Choice
 from robustrank.cli.data import (
@@ -31,7 +30,7 @@ from robustrank.files import resolved
 from robustrank.metrics import evaluate
 from robustrank.operators import Operator
 from robustrank.report import require_report_libraries, write_report
-from robustrank.result import Recovery
+from robustrank.result import Result
 from robustrank.solvers import Portfolio
 
 _FILE = click.Path(path_type=Path)
@@ -174,7 +173,7 @@ def recover(out: Path | None, report: Path | None, **given: Any) -> int:
 class _Outcome:
     """A result, why the data was lost if it was, and a sentence about the workers, if any."""
 
-    recovery: Recovery
+    recovery: Result
     loss: str = ""
     workers: str = ""
     written: tuple[Path, ...] = ()
@@ -182,7 +181,7 @@ class _Outcome:
 
 
 def _solve(
-    data: MeasuredData, start: Recovery | None, out: Path | None, given: dict[str, Any]
+    data: MeasuredData, start: Result | None, out: Path | None, given: dict[str, Any]
 ) -> _Outcome:
     on_cluster = given["workers"] is not None or given["scheduler"] is not None
     if on_cluster and isinstance(data.A, np.ndarray) and not isinstance(data.A, np.memmap):
@@ -203,7 +202,7 @@ def _solve(
 
 
 def _written(
-    outcome: _Outcome, out: Path, start: Recovery | None, data: MeasuredData, given: dict[str, Any]
+    outcome: _Outcome, out: Path, start: Result | None, data: MeasuredData, given: dict[str, Any]
 ) -> _Outcome:
     """The outcome after it was written, unless it is worse than what it would replace."""
     recovery = outcome.recovery
@@ -215,7 +214,7 @@ def _written(
         return replace(outcome, written=tuple(write_recovery(out, recovery, data)))
 
 
-def _advantage(known: Recovery, found: Recovery) -> str:
+def _advantage(known: Result, found: Result) -> str:
     """In what respect a known result is better than one that was found; empty if it is not."""
     if found.certified:
         return ""
@@ -244,7 +243,7 @@ def _check_shape(data: MeasuredData, given: dict[str, Any]) -> None:
 
 
 def _recover(
-    data: MeasuredData, start: Recovery | None, client: Any, show: Meter, given: dict[str, Any]
+    data: MeasuredData, start: Result | None, client: Any, show: Meter, given: dict[str, Any]
 ) -> _Outcome:
     show(0.0, "reading the data")
     try:
@@ -265,9 +264,9 @@ def _recover(
             start=start,
         )
     except Interrupted as interruption:
-        found = interruption.recovery
+        found = interruption.result
     except SensingDataLost as lost:
-        return _Outcome(lost.recovery, loss=str(lost))
+        return _Outcome(lost.result, loss=str(lost))
     return _Outcome(found)
 
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.api.error_bars import completion_with_error_bars
 from robustrank.backend import to_numpy
 from robustrank.cli.columns import Table, opened, place_of
 from robustrank.cli.text_tables import NotANumber
 from robustrank.cli.writing import outlier_file, write_csv, write_outliers
-from robustrank.completion import Completion, SampledObservations
 from robustrank.files import atomic_writer, is_array_file
 from robustrank.operators.opening import open_array
+from robustrank.result import Result, SampledObservations
+from robustrank.uncertainty import with_entry_error_bars
 
 Matrix = np.ndarray[Any, Any]
 
@@ -36,7 +36,7 @@ class ObservedTable:
     column_names: Sequence[str] | None = None
     orders: tuple[Matrix, Matrix] | None = None  # places in the file of the rows and columns
 
-    def arranged(self, completion: Completion) -> Completion:
+    def arranged(self, completion: Result) -> Result:
         """The result in the order of the file, with the names of the rows and columns."""
         labels = [
             None if names is None else np.asarray(names, dtype=np.str_)
@@ -58,13 +58,13 @@ class ObservedTable:
         )
 
 
-def _reordered(completion: Completion, rows: Matrix, columns: Matrix) -> Completion:
+def _reordered(completion: Result, rows: Matrix, columns: Matrix) -> Result:
     """The completion of a matrix whose row k is the row ``rows[k]`` of the given one."""
     own, other, residuals = completion.entries
     own, other = rows[own], columns[other]
     order = np.lexsort((other, own))
     from_rows, from_columns = np.argsort(rows), np.argsort(columns)
-    return completion_with_error_bars(
+    return with_entry_error_bars(
         replace(
             completion,
             left=completion.left[from_rows],
@@ -141,7 +141,7 @@ def _numbered(texts: Sequence[str]) -> tuple[list[str], Matrix]:
     return names, np.asarray([places[text] for text in texts])
 
 
-def write_completion(path: Path, completion: Completion, table: ObservedTable) -> list[Path]:
+def write_completion(path: Path, completion: Result, table: ObservedTable) -> list[Path]:
     """Write the whole result (``.npz``) or the completed matrix (``.npy``, ``.csv``).
 
     The outliers are written beside a matrix. Returns the files.
@@ -156,7 +156,8 @@ def write_completion(path: Path, completion: Completion, table: ObservedTable) -
             np.save(stream, matrix, allow_pickle=False)
         else:
             write_csv(stream, _lines(matrix, table))
-    rows, columns, residuals = completion.observations.chosen(flags)
+    errors = completion.sparse
+    (rows, columns), residuals = errors.coords, errors.data
     fitted = matrix[rows, columns]
     values = np.where(np.isinf(residuals), residuals, fitted + residuals)
     cells = zip(rows, columns, values, fitted, residuals, strict=True)
@@ -168,7 +169,7 @@ def write_completion(path: Path, completion: Completion, table: ObservedTable) -
     return [path, beside]
 
 
-def _name(names: Sequence[str] | None, number: int) -> Any:
+def _name(names: Sequence[str] | None, number: Any) -> Any:
     return int(number) if names is None else names[number]
 
 

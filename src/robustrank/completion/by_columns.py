@@ -14,7 +14,7 @@ from robustrank.completion.row_fit import fit_rows, repair_rows
 from robustrank.completion.sample import Sample
 from robustrank.completion.search import Search, Solution
 from robustrank.completion.support import Support
-from robustrank.completion.watch import Stopped, Watch
+from robustrank.completion.watch import Watch
 from robustrank.operators import Entries, SortedEntries
 
 Vector = np.ndarray[Any, Any]
@@ -47,15 +47,9 @@ def solve_by_columns(
     chosen = np.sort(rng.choice(n2, count, replace=False))
     part, rows, columns = _finite_sample(as_numbers(X[:, chosen]))
     chosen = chosen[columns]
-    try:
-        solution = Search(part, rng, watch).run(rank)
-    except (Stopped, KeyboardInterrupt):
-        if watch.latest is not None:
-            watch.latest = (
-                _expanded(watch.latest[0], rows, n1),
-                _expanded(watch.latest[1], chosen, n2),
-            )
-        raise
+    watch.of_whole = lambda P, Q: (_expanded(P, rows, n1), _expanded(Q, chosen, n2))
+    solution = Search(part, rng, watch).run(rank)
+    watch.of_whole = lambda P, Q: (P, Q)
     left = _expanded(solution.left, rows, n1)
     decided_rows = _expanded(solution.support.rows, rows, n1)
     cutoff = max(CUTOFF * solution.noise, solution.tolerance * part.deviation)

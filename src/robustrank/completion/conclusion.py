@@ -1,4 +1,4 @@
-"""What is claimed for a completed matrix, and why."""
+"""The evidence for or against a completed matrix: everything that its certificate demands."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from robustrank.backend import Array, like, namespace
-from robustrank.completion.evidence import CompletionCertificate
 from robustrank.completion.sample import Sample
 from robustrank.completion.search import Solution, required_support, unsupported
-from robustrank.result import Status
+from robustrank.result import Certificate
 
 # With noise, inliers that support the matrix are at least this share of the entries, and this many
 # for each degree of freedom.
@@ -26,15 +25,21 @@ _LARGEST_NOISE = 0.3
 _LARGEST_ERROR = 0.3
 # The residuals of a fit of too low a rank have a largest singular value of at least this.
 _STRUCTURE = 1.2
+_UNTESTED = "the run ended before rows and columns were tested"
 
 
-def concluded(solution: Solution, entries: int) -> tuple[Status, CompletionCertificate]:
-    """The status of a solution, and the evidence."""
+def certified(
+    solution: Solution, entries: int, unit: float = 1.0, *, tested: bool = True
+) -> Certificate:
+    """The evidence for a solution, of which ``unit`` is the unit in that of the data.
+
+    A solution that was not ``tested``, because the run ended before, is not certified.
+    """
     support, rank = solution.support, int(solution.left.shape[1])
     supporting = int(np.sum(support.inliers))
     free, required = required_support(support, entries, rank)
-    objections = []
-    if supporting < required:
+    objections = [] if tested else [_UNTESTED]
+    if tested and supporting < required:
         objections.append("too few entries support the matrix")
     held_out = solution.held_out
     if held_out is not None:
@@ -65,30 +70,33 @@ def concluded(solution: Solution, entries: int) -> tuple[Status, CompletionCerti
                 "the residuals have structure: a higher rank may fit better, or errors depend on "
                 "each other"
             )
-    certificate = CompletionCertificate(
-        entries=entries,
-        inliers=int(np.sum(solution.inliers)),
+    inliers, sigma = int(np.sum(solution.inliers)), solution.noise * unit
+    certificate = Certificate(
+        measurements=entries,
+        independent=entries,
+        exact_fits=inliers if solution.noise == 0 else 0,
+        inliers=inliers,
         supporting=supporting,
         required=required,
         degrees_of_freedom=free,
+        tolerance=solution.tolerance,
+        objections=tuple(objections),
         decided_rows=int(support.rows.sum()),
         decided_columns=int(support.columns.sum()),
-        tolerance=solution.tolerance,
-        noise=solution.noise,
-        objections=tuple(objections),
+        sigma=sigma,
+        noise=solution.noise_level,
+        matrix_error=0.0,
     )
-    if held_out is not None:
-        certificate = replace(
-            certificate,
-            held_out_error=held_out.error,
-            expected_error=held_out.expected,
-            trivial_error=held_out.trivial,
-            matrix_error=held_out.matrix_error,
-            structure=solution.structure,
-        )
-    if not objections:
-        return (Status.RECOVERED if solution.is_exact else Status.SETTLED), certificate
-    return Status.UNEXPLAINED, certificate
+    if held_out is None:
+        return certificate
+    return replace(
+        certificate,
+        matrix_error=held_out.matrix_error,
+        held_out_error=held_out.error / held_out.trivial,
+        expected_error=held_out.expected / held_out.trivial,
+        trivial_error=held_out.trivial * unit,
+        structure=solution.structure,
+    )
 
 
 def unfinished(sample: Sample, factors: tuple[Array, Array] | None) -> Solution:

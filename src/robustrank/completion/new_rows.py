@@ -12,6 +12,7 @@ from robustrank.backend import Array, as_floating, is_array, like, namespace, to
 from robustrank.completion.repair import EXTRA
 from robustrank.completion.row_fit import fit_rows, repair_rows
 from robustrank.operators import SortedEntries
+from robustrank.result import with_gaps
 
 Vector = np.ndarray[Any, Any]
 
@@ -51,14 +52,6 @@ class FittedRows:
         product = self.left @ namespace(self.right).matrix_transpose(self.right)
         filled = with_gaps(product, self.gaps)
         return filled if self.as_frame is None else self.as_frame(to_numpy(filled))
-
-
-def with_gaps(values: Array, gaps: Vector) -> Array:
-    """The values, with NaN at the gaps."""
-    if not gaps.any():
-        return values
-    xp, device = namespace(values), like(values)["device"]
-    return xp.where(xp.asarray(gaps, device=device), xp.asarray(np.nan, **like(values)), values)
 
 
 def fit_new_rows(

@@ -479,7 +479,8 @@ def unsupported(sample: Sample, factors: tuple[Array, Array]) -> Solution:
     noise = robust_deviation(residual)
     inliers = np.abs(to_numpy(residual)) <= CUTOFF * noise
     rows, columns = (np.zeros(n, bool) for n in sample.shape)
-    return Solution(*factors, inliers, Support(rows, columns, np.zeros_like(inliers)), noise)
+    support = Support(rows, columns, np.zeros_like(inliers))
+    return Solution(*factors, inliers, support, noise, noise_level=noise / sample.deviation)
 
 
 def concluded_support(solution: Solution, entries: int) -> bool:

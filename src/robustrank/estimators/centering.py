@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
-from robustrank.completion import Completion
+from robustrank.result import Result
 
 Vector = np.ndarray[Any, Any]
-Solve = Callable[..., Completion]
+Solve = Callable[..., Result]
 
 
 def complete_about_mean(
     solve: Solve, X: Array, rank: int | None, time_limit: float | None
-) -> tuple[Completion, Array]:
+) -> tuple[Result, Array]:
     """The result for X minus the means of its columns, and these means.
 
     ``solve(X, rank, time_limit=…)`` is ``complete`` or ``robust_pca``. Large means would hide how
@@ -42,7 +42,7 @@ def column_medians(X: Vector) -> Vector:
     return medians
 
 
-def decided_rows(result: Completion) -> Array:
+def decided_rows(result: Result) -> Array:
     """The rows of the left factor that are decided, or all if none is."""
     count = result.shape[0]
     decided = np.setdiff1d(np.arange(count), result.undecided_rows)
@@ -52,7 +52,7 @@ def decided_rows(result: Completion) -> Array:
     return xp.take(result.left, xp.asarray(decided, device=device), axis=0)
 
 
-def _column_means(X: Array, result: Completion) -> Array:
+def _column_means(X: Array, result: Result) -> Array:
     """The means of the decided rows, and of what the result leaves of the inliers."""
     xp = namespace(X)
     inliers = ~(xp.isnan(X) | result.outliers)

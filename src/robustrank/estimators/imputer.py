@@ -63,7 +63,7 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         The standard deviation of the noise; zero if the data is exact.
     rank_ : int
         The rank of the completed matrix about the mean.
-    result_ : robustrank.Completion
+    result_ : robustrank.Result
         The result for the training data minus the mean, with its status and certificate.
     n_features_in_ : int
         The number of features.

@@ -1,4 +1,4 @@
-"""Recovery of a low-rank matrix together with an unknown constant in all measurements."""
+"""Result of a low-rank matrix together with an unknown constant in all measurements."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Callable
 
 from robustrank.backend import Array, like, namespace
 from robustrank.linalg import shortest_half
-from robustrank.result import Recovery, Status
+from robustrank.result import Result, Status, StopReason
 
 # Each round removes the outliers that the one before has found from the means.
 _ROUNDS = 6
 _NEGLIGIBLE = 0.1  # a change of the intercept, in units of its standard error
 _PROGRESS = 0.9  # a round that does not lower the typical residual to this share is the last
 
-Solve = Callable[[Array, Array, "float | None"], Recovery]
+Solve = Callable[[Array, Array, "float | None"], Result]
 
 
 def recover_with_intercept(
     solve: Solve, X: Array, y: Array, time_limit: float | None
-) -> tuple[Recovery, float]:
+) -> tuple[Result, float]:
     """The result for y_i = <A_i, M> + b, and b.
 
     ``X`` has a row for each measurement. ``solve(X, y, time_limit)`` recovers M without a constant.
@@ -41,7 +41,7 @@ def recover_with_intercept(
         inliers = ~result.outliers
         shift, error = _mean_and_error(result.residual, inliers)
         before, misfit = misfit, result.certificate.misfit
-        if result.status in (Status.RECOVERED, Status.TIME_LIMIT):
+        if result.status is Status.RECOVERED or result.stopped is StopReason.TIME_LIMIT:
             break
         if abs(shift) <= _NEGLIGIBLE * error or not misfit < _PROGRESS * before:
             break

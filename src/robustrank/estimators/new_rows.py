@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import to_numpy
-from robustrank.completion import Completion
 from robustrank.estimators.centering import decided_rows
+from robustrank.result import Result
 
 Vector = np.ndarray[Any, Any]
 
@@ -45,13 +45,13 @@ class RowModel:
     squares; with few of them, or much noise, it is close to the mean of the rows.
     """
 
-    completion: Completion
+    completion: Result
     right: Vector
     mean: Vector  # of the rows of the left factor
     covariance: Vector
 
     @staticmethod
-    def of(completion: Completion) -> RowModel:
+    def of(completion: Result) -> RowModel:
         """The distribution of the rows that are decided, or of all if none is."""
         rows = to_numpy(decided_rows(completion)).astype(float)
         mean = rows.mean(axis=0)

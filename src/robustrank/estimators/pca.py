@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from robustrank.api import robust_pca
 from robustrank.backend import Array, as_floating, like, namespace, to_numpy
-from robustrank.completion import Completion
 from robustrank.estimators.centering import complete_about_mean, decided_rows
 from robustrank.estimators.new_rows import RowModel
 from robustrank.estimators.uncertified import warn, warn_unless_certified
 from robustrank.estimators.validation import fitting_data, new_data, seed_of
 from robustrank.linalg import point_of
+from robustrank.result import Result
 
 
 class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -61,7 +61,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         The standard deviation of the noise; zero if the data is exact.
     n_components_ : int
         The number of components, which is the rank of L about its mean.
-    result_ : robustrank.Completion
+    result_ : robustrank.Result
         The result for the data minus the mean, with its status and certificate.
     n_features_in_ : int
         The number of features.
@@ -188,7 +188,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def _fit_components(self, result: Completion) -> None:
+    def _fit_components(self, result: Result) -> None:
         xp = namespace(result.left)
         rows = decided_rows(result)
         point = point_of(rows, result.right)

@@ -15,7 +15,7 @@ from robustrank.estimators.intercept import recover_with_intercept
 from robustrank.estimators.uncertified import warn, warn_unless_certified
 from robustrank.estimators.validation import fitting_data, new_data, seed_of
 from robustrank.problem import UndersampledWarning
-from robustrank.result import Recovery
+from robustrank.result import Result
 
 
 class LowRankRegressor(RegressorMixin, BaseEstimator):
@@ -66,7 +66,7 @@ class LowRankRegressor(RegressorMixin, BaseEstimator):
         The rank of M.
     n_iter_ : int
         The number of iterations of the solver that found M.
-    result_ : robustrank.Recovery or None
+    result_ : robustrank.Result or None
         The result with its status and certificate. If there is an intercept, it is that of the
         centered data. None if at least half of the targets are equal; see Notes.
     n_features_in_ : int
@@ -196,7 +196,7 @@ class LowRankRegressor(RegressorMixin, BaseEstimator):
             )
         return int(n1), int(n2)
 
-    def _fit_matrix(self, X: Array, y: Array) -> Recovery:
+    def _fit_matrix(self, X: Array, y: Array) -> Result:
         solve = partial(self._recover, seed_of(self.random_state))
         if self.fit_intercept:
             result, self.intercept_ = recover_with_intercept(solve, X, y, self.time_limit)
@@ -209,7 +209,7 @@ class LowRankRegressor(RegressorMixin, BaseEstimator):
         self.result_: Any = result
         return result
 
-    def _recover(self, seed: int, X: Array, y: Array, time_limit: float | None) -> Recovery:
+    def _recover(self, seed: int, X: Array, y: Array, time_limit: float | None) -> Result:
         with warnings.catch_warnings():
             # The warning about a result that is not certified says it.
             warnings.simplefilter("ignore", UndersampledWarning)

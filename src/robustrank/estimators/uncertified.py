@@ -5,8 +5,7 @@ from __future__ import annotations
 from sklearn.exceptions import ConvergenceWarning
 
 from robustrank.backend import warn_user
-from robustrank.completion import Completion
-from robustrank.result import NotCertifiedWarning, Recovery
+from robustrank.result import NotCertifiedWarning, Result
 
 
 class UncertifiedFitWarning(ConvergenceWarning, NotCertifiedWarning):
@@ -26,12 +25,12 @@ class UncertifiedFitWarning(ConvergenceWarning, NotCertifiedWarning):
     """
 
 
-def warn_unless_certified(estimator: object, result: Recovery | Completion) -> None:
+def warn_unless_certified(estimator: object, result: Result) -> None:
     """Warn if a result is not certified: what happened, and what to do next."""
     if result.certified:
         return
     text = dict(result.summary())
-    objections = f" Objections: {text['objections']}." if "objections" in text else ""
+    objections = f" {text['objections']}" if "objections" in text else ""
     message = f"the result is not certified. {text['status']}{objections} {text['next']}"
     warn(estimator, message)
 

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robustrank.backend import Array, as_floating, library
-from robustrank.completion import check_numeric, is_frame
+from robustrank.result import check_numeric, is_frame
 
 
 def fitting_data(estimator: Any, X: Any, **options: Any) -> Any:

@@ -11,7 +11,7 @@ from robustrank.backend import to_numpy
 from robustrank.certificate import NOISE_LIMIT
 from robustrank.planning.curves import DEFAULT, GAUSSIAN
 from robustrank.planning.lookup import Question, look_up
-from robustrank.result import Recovery
+from robustrank.result import Result
 
 _SUCCESS = 0.95
 _MOST_OUTLIERS = 0.45  # in the trials of the table
@@ -44,7 +44,7 @@ class Failure:
         return Question(self.shape, self.rank, share, noise, GAUSSIAN, "huge")
 
 
-def failure_of(recovery: Recovery, rank: int | None) -> Failure:
+def failure_of(recovery: Result, rank: int | None) -> Failure:
     """The problem as far as a result that is not certified tells.
 
     Without a rank, it is assumed to be at least that of the result.

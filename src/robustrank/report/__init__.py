@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from robustrank.completion import Completion
 from robustrank.files import PathLike, atomic_writer
 from robustrank.metrics import Truth
-from robustrank.result import Recovery
+from robustrank.result import Result
 
 __all__ = ["render_report", "require_report_libraries", "write_report"]
 
 
 def render_report(
-    result: Recovery | Completion,
+    result: Result,
     *,
     truth: Truth | None = None,
-    compare_with: Sequence[Recovery] = (),
+    compare_with: Sequence[Result] = (),
     title: str | None = None,
     row_labels: Sequence[Any] | None = None,
     column_labels: Sequence[Any] | None = None,
@@ -68,22 +67,22 @@ def render_report(
     """
     require_report_libraries()
     others = tuple(compare_with)
+    if not isinstance(result, Result):
+        raise TypeError(
+            f"result is a {type(result).__name__}; expected a Result, as recover, complete and "
+            "robust_pca return"
+        )
     for_recoveries = {"truth": truth, "compare_with": others or None}
     for_completions = {"row_labels": row_labels, "column_labels": column_labels}
-    if isinstance(result, Completion):
+    if result.of_entries:
         _reject(for_recoveries, "a recovery", "a completion")
         from robustrank.report.completion.page import assemble as assemble_completion
 
         return assemble_completion(result, title, row_labels, column_labels)
-    if isinstance(result, Recovery):
-        _reject(for_completions, "a completion", "a recovery")
-        from robustrank.report.page import assemble
+    _reject(for_completions, "a completion", "a recovery")
+    from robustrank.report.page import assemble
 
-        return assemble(result, truth, others, title)
-    raise TypeError(
-        f"result is a {type(result).__name__}; expected a Recovery or a Completion, as recover, "
-        "complete and robust_pca return"
-    )
+    return assemble(result, truth, others, title)
 
 
 def _reject(options: dict[str, Any], owner: str, result: str) -> None:
@@ -117,10 +116,10 @@ def require_report_libraries() -> None:
 
 def write_report(
     path: PathLike,
-    result: Recovery | Completion,
+    result: Result,
     *,
     truth: Truth | None = None,
-    compare_with: Sequence[Recovery] = (),
+    compare_with: Sequence[Result] = (),
     title: str | None = None,
     row_labels: Sequence[Any] | None = None,
     column_labels: Sequence[Any] | None = None,

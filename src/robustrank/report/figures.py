@@ -21,7 +21,7 @@ from robustrank.report.canvas import (
     line_style,
 )
 from robustrank.report.formatting import number, solver_labels
-from robustrank.result import History, Recovery
+from robustrank.result import History, Result
 
 Values = np.ndarray[Any, Any]
 
@@ -33,7 +33,7 @@ _UNEVEN = 20
 _SPREAD = 30
 
 
-def convergence(recoveries: Sequence[Recovery]) -> Picture:
+def convergence(recoveries: Sequence[Result]) -> Picture:
     """The misfit against iterations, one curve per solver."""
     curves = [_curve(recovery.history) for recovery in recoveries]
     names = solver_labels(recoveries)

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from robustrank.result import Recovery
+from robustrank.result import Result
 
 _DIGITS, _RAISED = "-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 _SUPERSCRIPT = str.maketrans(_DIGITS, _RAISED)
@@ -74,7 +74,7 @@ def capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def solver_labels(recoveries: Sequence[Recovery]) -> list[str]:
+def solver_labels(recoveries: Sequence[Result]) -> list[str]:
     """The name of each recovery's solver, numbered if it occurs more than once."""
     total = Counter(recovery.solver for recovery in recoveries)
     used: Counter[str] = Counter()

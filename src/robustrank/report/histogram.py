@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from robustrank.backend import to_numpy
 from robustrank.report.canvas import INK, INLIER, OUTLIER, Key, Picture, decades, draw
 from robustrank.report.formatting import number
-from robustrank.result import Recovery
+from robustrank.result import Result
 
 Values = np.ndarray[Any, Any]
 
@@ -69,7 +69,7 @@ def bins_for(magnitudes: Values, marked: float | None) -> Bins:
     )
 
 
-def residuals(recovery: Recovery) -> Picture:
+def residuals(recovery: Result) -> Picture:
     """The absolute residuals of inliers and rejected measurements, and the cutoff."""
     magnitudes = np.abs(to_numpy(recovery.residual)).astype(float)
     rejected = to_numpy(recovery.outliers).astype(bool)
@@ -107,7 +107,7 @@ def histogram(
     return Picture("Residuals", caption, svg, keys)
 
 
-def _caption(recovery: Recovery, magnitudes: Values, rejected: Values) -> str:
+def _caption(recovery: Result, magnitudes: Values, rejected: Values) -> str:
     text = (
         "The distribution of |residual| over the measurements, in the units of y. If the two "
         "groups are well separated, the classification is clear; if they touch, some "

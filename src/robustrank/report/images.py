@@ -12,7 +12,7 @@ from robustrank.backend import to_numpy
 from robustrank.metrics import Truth
 from robustrank.report.canvas import Picture, draw
 from robustrank.report.formatting import number
-from robustrank.result import Recovery
+from robustrank.result import Result
 
 Values = np.ndarray[Any, Any]
 
@@ -23,7 +23,7 @@ MOST = 240
 _LONG = 3
 
 
-def matrices(recovery: Recovery, truth: Truth | None) -> list[Picture]:
+def matrices(recovery: Result, truth: Truth | None) -> list[Picture]:
     """The recovered matrix; with a truth also the true matrix and the difference."""
     found = _entries(recovery.left, recovery.right)
     if truth is None:

@@ -20,11 +20,11 @@ from robustrank.report.tables import (
     largest_residuals,
 )
 from robustrank.report.verdict import meter, sentences, verdict
-from robustrank.result import Recovery, singular_values
+from robustrank.result import Result, singular_values
 
 
 def assemble(
-    recovery: Recovery, truth: Truth | None, compare_with: Sequence[Recovery], title: str | None
+    recovery: Result, truth: Truth | None, compare_with: Sequence[Result], title: str | None
 ) -> str:
     """The whole page as one string."""
     check_same_problem(recovery, truth, compare_with)
@@ -36,9 +36,9 @@ def assemble(
         "recovery.html",
         title=title or matrix,
         subtitle=f"{matrix} {origin}" if title else capitalized(origin),
-        verdict=verdict(recovery.status),
+        verdict=verdict(recovery),
         sentences=sentences(recovery),
-        meter=meter(recovery.status, recovery.certificate),
+        meter=meter(recovery.certificate),
         advice=recovery.advice,
         attempts=recovery.attempts if len(recovery.attempts) > 1 else (),
         fit=fit_tiles(recovery),

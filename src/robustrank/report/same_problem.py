@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from robustrank.metrics import Truth
-from robustrank.result import Recovery
+from robustrank.result import Result
 
 
 def check_same_problem(
-    recovery: Recovery, truth: Truth | None, compare_with: Sequence[Recovery]
+    recovery: Result, truth: Truth | None, compare_with: Sequence[Result]
 ) -> None:
     """Raise if the truth or another result cannot belong to the problem of the recovery."""
     expected = _size(recovery)
@@ -25,7 +25,7 @@ def check_same_problem(
             )
 
 
-def _size(of: Recovery | Truth) -> tuple[int, int, int]:
+def _size(of: Result | Truth) -> tuple[int, int, int]:
     return int(of.left.shape[0]), int(of.right.shape[0]), int(of.outliers.shape[0])
 
 

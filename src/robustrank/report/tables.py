@@ -12,7 +12,7 @@ from robustrank.backend import to_numpy
 from robustrank.metrics import Evaluation, Truth, evaluate
 from robustrank.report.formatting import number, ratio, share, solver_labels
 from robustrank.report.verdict import verdict
-from robustrank.result import Certificate, Recovery, counted_measurements, fits_up_to_noise
+from robustrank.result import Certificate, Result, counted_measurements
 
 _LISTED = 8
 
@@ -34,12 +34,12 @@ class TextTable:
     rows: list[list[str]]
 
 
-def fit_tiles(recovery: Recovery) -> list[Tile]:
+def fit_tiles(recovery: Result) -> list[Tile]:
     """How well the measurements are fitted; with noise, inliers replace exact fits."""
     certificate = recovery.certificate
     total, counted = certificate.measurements, counted_measurements(certificate)
     rejected = int(np.count_nonzero(to_numpy(recovery.outliers)))
-    if fits_up_to_noise(recovery.status, certificate):
+    if not certificate.fits_exactly and math.isfinite(certificate.sigma):
         name, fitted = "Inliers", certificate.inliers
     else:
         name, fitted = "Exact fits", certificate.exact_fits
@@ -69,7 +69,7 @@ def accuracy_tiles(evaluation: Evaluation) -> list[Tile]:
     ]
 
 
-def cost_tiles(recovery: Recovery) -> list[Tile]:
+def cost_tiles(recovery: Result) -> list[Tile]:
     """The work that the solver did."""
     return [
         Tile("Iterations", f"{recovery.iterations:,}", "of the solver"),
@@ -78,7 +78,7 @@ def cost_tiles(recovery: Recovery) -> list[Tile]:
     ]
 
 
-def comparison(recoveries: Sequence[Recovery], truth: Truth | None) -> TextTable:
+def comparison(recoveries: Sequence[Result], truth: Truth | None) -> TextTable:
     """Several recoveries of one problem, the one that the page is about first."""
     heads = ["Solver", "Status", "Misfit", "Iterations", "Passes", "Seconds"]
     rows = [
@@ -92,12 +92,12 @@ def comparison(recoveries: Sequence[Recovery], truth: Truth | None) -> TextTable
     return TextTable(heads, rows)
 
 
-def _status(recovery: Recovery) -> str:
-    shown = verdict(recovery.status)
+def _status(recovery: Result) -> str:
+    shown = verdict(recovery)
     return f"{shown.sign} {shown.heading}"
 
 
-def _numbers(recovery: Recovery) -> list[str]:
+def _numbers(recovery: Result) -> list[str]:
     return [
         number(recovery.certificate.misfit),
         f"{recovery.iterations:,}",
@@ -106,7 +106,7 @@ def _numbers(recovery: Recovery) -> list[str]:
     ]
 
 
-def largest_residuals(recovery: Recovery, truth: Truth | None) -> TextTable:
+def largest_residuals(recovery: Result, truth: Truth | None) -> TextTable:
     """The measurements that are fitted worst, and whether they were rejected."""
     residual = to_numpy(recovery.residual)
     sizes = np.nan_to_num(np.abs(residual), nan=np.inf)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from robustrank.report.formatting import capitalized, with_powers_of_ten
-from robustrank.result import Certificate, Recovery, Status, explain, fits_up_to_noise
+from robustrank.result import (
+    Certificate,
+    Result,
+    Status,
+    explain,
+    meaning_of,
+    noun_of,
+    objection_sentences,
+)
 
 
 @dataclass(frozen=True)
@@ -17,28 +25,31 @@ class Verdict:
     heading: str
 
 
-def verdict(status: Status) -> Verdict:
-    """Good only for a certified exact recovery; bad if the result must not be used."""
-    if status is Status.RECOVERED:
-        return Verdict("good", "✓", "Recovered")
-    if status is Status.SETTLED:
-        return Verdict("fair", "≈", "Settled, up to noise")
-    if status is Status.AMBIGUOUS:
-        return Verdict("fair", "?", "Ambiguous: two matrices explain the measurements")
-    if status is Status.NOT_IDENTIFIED:
-        return Verdict("fair", "?", "Not identified: a part of the matrix is not measured")
-    if status in (Status.UNEXPLAINED, Status.UNDERDETERMINED, Status.DIVERGED):
-        return Verdict("bad", "✗", f"Failed: {status.value}")
-    return Verdict("fair", "!", f"Unfinished: {status.value}")
+def verdict(result: Result) -> Verdict:
+    """Good for a certified result, fair if a part of it can be used, and bad otherwise."""
+    match result.status:
+        case Status.RECOVERED:
+            return Verdict("good", "✓", "Recovered")
+        case Status.ESTIMATED:
+            return Verdict("good", "✓", "Estimated, up to noise")
+        case Status.AMBIGUOUS:
+            return Verdict("fair", "?", "Ambiguous: two matrices explain the data")
+        case Status.NOT_IDENTIFIED:
+            return Verdict("fair", "?", "Not identified: a part of the matrix is not measured")
+    if result.stopped is not None and result.stopped.by_user:
+        return Verdict("fair", "!", f"Unfinished: {result.stopped}")
+    return Verdict("bad", "✗", capitalized(result.status.value))
 
 
-def sentences(recovery: Recovery) -> list[str]:
-    """The meaning of the status, the evidence and a second matrix; if settled, evidence first."""
-    status = recovery.status
-    evidence = with_powers_of_ten(explain(status, recovery.certificate))
-    both = [capitalized(status.meaning), evidence]
-    other = [] if recovery.alternative is None else [f"A second matrix is {recovery.alternative}."]
-    return (both[::-1] if status is Status.SETTLED else both) + other
+def sentences(result: Result) -> list[str]:
+    """The meaning of the status, the evidence, objections and a second matrix."""
+    other = [] if result.alternative is None else [f"A second matrix is {result.alternative}."]
+    return [
+        capitalized(meaning_of(result)),
+        with_powers_of_ten(explain(result.certificate, noun_of(result))),
+        *filter(None, [objection_sentences(result.certificate)]),
+        *other,
+    ]
 
 
 @dataclass(frozen=True)
@@ -56,12 +67,9 @@ class Meter:
         return cls(filled, at, label)
 
 
-def meter(status: Status, certificate: Certificate) -> Meter:
-    """Exact fits against the number required; with noise, inliers against degrees of freedom."""
-    if fits_up_to_noise(status, certificate):
-        fitted, notch = certificate.inliers, certificate.degrees_of_freedom
-        label = f"{notch:,} degrees of freedom"
-    else:
-        fitted, notch = certificate.exact_fits, certificate.required
-        label = f"{notch:,} required"
-    return Meter.of(fitted, notch, certificate.independent, label)
+def meter(certificate: Certificate) -> Meter:
+    """Fitted measurements against the number required; with noise, against degrees of freedom."""
+    fitted, notch, label = certificate.supporting, certificate.required, "required"
+    if not certificate.fits_exactly:
+        notch, label = certificate.degrees_of_freedom, "degrees of freedom"
+    return Meter.of(fitted, notch, certificate.independent, f"{notch:,} {label}")

@@ -3,52 +3,63 @@
 from robustrank.result.accuracy import (
     Accuracy,
     NotCertifiedWarning,
-    WithErrorBars,
-    broadcast_positions,
-    checked_positions,
-    entries_at,
-    interval_around,
 )
-from robustrank.result.archive import RECOVERY, read_archive
+from robustrank.result.archive import read_archive
 from robustrank.result.certificate import Certificate
 from robustrank.result.explanation import (
+    capitalized,
     counted,
     counted_measurements,
     exact_sentence,
     explain,
-    fits_up_to_noise,
+    meaning_of,
     noise_sentence,
+    noun_of,
+    objection_sentences,
 )
-from robustrank.result.history import Check, History
+from robustrank.result.history import Attempt, Check, History
+from robustrank.result.labels import check_numeric, frame_like, frame_values, is_frame
+from robustrank.result.observations import (
+    MatrixObservations,
+    Measurements,
+    Observations,
+    SampledObservations,
+)
 from robustrank.result.rank_table import RankRow, RankTable
-from robustrank.result.recovery import Alternative, Attempt, Recovery, singular_values
+from robustrank.result.result import Alternative, Result, singular_values, with_gaps
 from robustrank.result.status import Status, StopReason
 
 __all__ = [
-    "RECOVERY",
     "Accuracy",
     "Alternative",
     "Attempt",
     "Certificate",
     "Check",
     "History",
+    "MatrixObservations",
+    "Measurements",
     "NotCertifiedWarning",
+    "Observations",
     "RankRow",
     "RankTable",
-    "Recovery",
+    "Result",
+    "SampledObservations",
     "Status",
     "StopReason",
-    "WithErrorBars",
-    "broadcast_positions",
-    "checked_positions",
+    "capitalized",
+    "check_numeric",
     "counted",
     "counted_measurements",
-    "entries_at",
     "exact_sentence",
     "explain",
-    "fits_up_to_noise",
-    "interval_around",
+    "frame_like",
+    "frame_values",
+    "is_frame",
+    "meaning_of",
     "noise_sentence",
+    "noun_of",
+    "objection_sentences",
     "read_archive",
     "singular_values",
+    "with_gaps",
 ]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import stdtrit  # the quantiles of Student's t
 
-from robustrank.backend import Array, is_array, like, namespace, to_numpy, warn_user
-from robustrank.result.status import Status
+from robustrank.backend import Array, is_array, like, namespace, to_numpy
 
 Values = np.ndarray[Any, Any]
 
@@ -47,7 +46,7 @@ class NotCertifiedWarning(UserWarning):
 
     See Also
     --------
-    robustrank.Recovery : Its ``status`` says why it is not certified, ``advice`` what to do.
+    robustrank.Result : Its ``status`` says why it is not certified, ``advice`` what to do.
     robustrank.Status : The meaning of the status.
 
     Examples
@@ -66,65 +65,6 @@ class NotCertifiedWarning(UserWarning):
     ...         print("no error bars")
     no error bars
     """
-
-
-class WithErrorBars:
-    """The methods of a result that need its accuracy."""
-
-    error_bars: Accuracy | None
-    status: Status
-    _without_error_bars: ClassVar[str] = (
-        "this result does not have its measurements, for example because it was loaded from a "
-        "file; use robustrank.with_data(result, A, y)"
-    )
-
-    def standard_error_of(self, function: Callable[[Values], Any]) -> Values:
-        """The standard errors of a differentiable function of the matrix, by the delta method.
-
-        Parameters
-        ----------
-        function
-            Takes the n1 × n2 matrix as a NumPy array and returns a number or an array. It is called
-            once for the matrix and once for each of the r (n1 + n2) coordinates of the factors.
-
-        Returns
-        -------
-        numpy.ndarray
-            The standard errors, of the shape of what ``function`` returns.
-
-        Examples
-        --------
-        >>> import robustrank as rr
-        >>> planted = rr.simulate.plant(12, 10, 1, 200, noise=0.05, rng=1)
-        >>> result = rr.recover(planted.A, planted.y, 1)
-        >>> float(result.standard_error_of(lambda M: M.mean())) < 0.01
-        True
-        """
-        return self._accuracy().of_function(function, to_numpy(self._plain_matrix()))
-
-    @property
-    def outlier_probability(self) -> Values:
-        """The probability that each measurement is an outlier, given its residual.
-
-        It has the shape (m,). The residuals are modeled as noise, with a normal distribution, and
-        outliers with a distribution of any width. If the fit is exact, the probabilities are zero
-        and one. Those of a completion are in the order of ``entries``.
-        """
-        return self._accuracy().outlier_probabilities()
-
-    def _plain_matrix(self) -> Any:
-        raise NotImplementedError
-
-    def _accuracy(self) -> Accuracy:
-        if self.error_bars is None:
-            raise ValueError(self._without_error_bars)
-        if not self.status.certified:
-            warn_user(
-                f"the result is not certified ({self.status.value}): error bars assume that the "
-                "right measurements were rejected",
-                NotCertifiedWarning,
-            )
-        return self.error_bars
 
 
 def checked_positions(given: Any, size: int, name: str) -> Values:

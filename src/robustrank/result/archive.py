@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -12,90 +11,119 @@ import numpy as np
 from robustrank.backend import shown, to_numpy
 from robustrank.files import PathLike, atomic_writer, read_npz
 from robustrank.result.certificate import Certificate
-from robustrank.result.history import Check, History
+from robustrank.result.history import Attempt, Check, History
+from robustrank.result.labels import frame_with_labels, label_array, labels_from
+from robustrank.result.observations import (
+    MatrixObservations,
+    Measurements,
+    Observations,
+    SampledObservations,
+)
+from robustrank.result.old_archives import FORMATS, current_header
 from robustrank.result.rank_table import RankRow, RankTable
-from robustrank.result.recovery import Alternative, Attempt, Recovery
-from robustrank.result.status import Status
+from robustrank.result.result import Alternative, Result
+from robustrank.result.status import Status, StopReason
 
 Matrix = np.ndarray[Any, Any]
 
-_ARRAYS = ("left", "right", "outliers", "residual")
+_FORMAT, _VERSION = "robustrank-result", 1
 _REAL = (np.float32, np.float64)
-_NUMBERS = ("cutoff", "solver", "iterations", "passes", "seconds")
+_NUMBERS = (
+    *("noise", "typical_size", "cutoff", "solver", "iterations", "passes", "seconds"),
+    *("data", "remedy", "symmetric"),
+)
 _ALTERNATIVE = "alternative_left", "alternative_right"
+_ENTRIES = ("rows", "columns", "residuals")
+_LABELS = ("row_labels", "column_labels")
+_UNDECIDED = ("undecided_rows", "undecided_columns")
 # Tuples of a certificate, which are lists in JSON.
 _TUPLES = ("noise_statistics", "contested", "objections")
+_READ = {
+    *("header", "left", "right", "outliers", "residual", "values", "history"),
+    *(*_ALTERNATIVE, *_ENTRIES, *_LABELS, *_UNDECIDED),
+}
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of result in an archive, which its header names."""
-
-    format: str
-    version: int
-    arrays: tuple[str, ...]  # the names of those that are read
-    assemble: Callable[[dict[str, Matrix], dict[str, Any]], Any]  # from the arrays and the header
-
-
-def save(recovery: Recovery, path: PathLike) -> None:
+def save(result: Result, path: PathLike) -> None:
     """Write a result to an ``.npz`` file, replacing an existing file atomically.
 
-    The file also contains the matrix itself, so that ``numpy.load`` is enough to read it.
+    If the data is not a table, the file also contains the matrix itself, so that ``numpy.load`` is
+    enough to read it.
     """
-    arrays = {name: to_numpy(getattr(recovery, name)) for name in _ARRAYS}
-    arrays["matrix"] = to_numpy(recovery.matrix)
-    if recovery.alternative is not None:
-        factors = recovery.alternative.left, recovery.alternative.right
+    arrays = {name: to_numpy(getattr(result, name)) for name in ("left", "right", "outliers")}
+    match result.observations:
+        case Measurements(residuals):
+            arrays |= {"residual": to_numpy(residuals), "matrix": to_numpy(result.matrix)}
+        case MatrixObservations(values):
+            arrays["values"] = values
+        case observations:
+            entries = map(to_numpy, observations.all())
+            arrays |= dict(zip(_ENTRIES, entries, strict=True))
+    if result.alternative is not None:
+        factors = result.alternative.left, result.alternative.right
         arrays |= {name: to_numpy(part) for name, part in zip(_ALTERNATIVE, factors, strict=True)}
-    arrays["history"] = np.asarray(recovery.history.checks, float).reshape(-1, len(Check._fields))
-    write_archive(path, RECOVERY, arrays, _header(recovery))
-
-
-def write_archive(
-    path: PathLike, kind: Kind, arrays: dict[str, Matrix], header: dict[str, Any]
-) -> None:
-    """Write arrays and a header, replacing an existing file atomically."""
-    text = json.dumps({"format": kind.format, "version": kind.version} | header)
+    for name in (*_LABELS, *_UNDECIDED):
+        given = getattr(result, name)
+        if given is not None:
+            arrays[name] = label_array(given)
+    arrays["history"] = np.asarray(result.history.checks, float).reshape(-1, len(Check._fields))
+    text = json.dumps(_header(result))
     with atomic_writer(path) as stream:
         np.savez(stream, header=np.asarray(text), **arrays)  # type: ignore[arg-type]  # its options
 
 
-def _header(recovery: Recovery) -> dict[str, Any]:
-    other = recovery.alternative
+def _header(result: Result) -> dict[str, Any]:
+    other = result.alternative
     return {
-        "status": recovery.status.name,
-        "advice": recovery.status.advice,
-        "certificate": asdict(recovery.certificate),
-        **{name: getattr(recovery, name) for name in _NUMBERS},
+        "format": _FORMAT,
+        "version": _VERSION,
+        "status": result.status.name,  # for people: it follows from the certificate
+        "advice": result.advice,
+        "stopped": _name(result.stopped),
+        "certificate": asdict(result.certificate),
+        **{name: getattr(result, name) for name in _NUMBERS},
         "history_columns": list(Check._fields),
-        "attempts": [asdict(a) | {"status": a.status.name} for a in recovery.attempts],
-        "data": recovery.data,
-        "symmetric": recovery.symmetric,
-        "remedy": recovery.remedy,
-        "rank_table": recovery.rank_table and asdict(recovery.rank_table),
+        "attempts": [
+            asdict(one) | {"status": one.status.name, "stopped": _name(one.stopped)}
+            for one in result.attempts
+        ],
+        "rank_table": result.rank_table and asdict(result.rank_table),
         "alternative": other and {"supporting": other.supporting, "where": other.where},
+        "is_frame": result.as_frame is not None,
+        **{name: _described(getattr(result, name)) for name in _LABELS},
     }
 
 
-def read_archive(path: PathLike, kinds: Sequence[Kind]) -> Any:
+def _name(reason: StopReason | None) -> str | None:
+    return None if reason is None else reason.name
+
+
+def _described(labels: Any) -> dict[str, Any] | None:
+    """The type and the name of an index of pandas; its labels are an array."""
+    if not hasattr(labels, "get_indexer"):
+        return None
+    name = labels.name if isinstance(labels.name, str) else None
+    return {"dtype": str(labels.dtype), "name": name}
+
+
+def read_archive(path: PathLike) -> Result:
     """The result in a file, which may be malicious: everything is checked."""
-    names = {"header"}.union(*(kind.arrays for kind in kinds))
-    arrays = read_npz(path, names)
+    arrays = read_npz(path, _READ)
     try:
         header = _read_header(arrays)
-        kind = {kind.format: kind for kind in kinds}.get(header["format"])
-        if kind is None:
+        known = {_FORMAT: _VERSION, **FORMATS}.get(header["format"])
+        if known is None:
             raise KeyError("format")
         version = header["version"]
-        result = kind.assemble(arrays, header) if version == kind.version else None
+        result = _result(arrays, current_header(header, arrays)) if version == known else None
     except KeyError as error:
         raise _not_a_result(path, f"{shown(error.args[0])} is missing or malformed") from error
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+    except (AttributeError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise _not_a_result(path, f"{error} is missing or malformed") from error
     if result is None:
         raise ValueError(
             f"{path} has format {version}, but this version of robustrank reads format "
-            f"{kind.version}; read it with the version that wrote it"
+            f"{known}; read it with the version that wrote it"
         )
     return result
 
@@ -119,61 +147,112 @@ def _read_header(arrays: dict[str, Matrix]) -> dict[str, Any]:
     return header
 
 
-def _recovery(arrays: dict[str, Matrix], header: dict[str, Any]) -> Recovery:
-    left, right, outliers, residual = (native(arrays[name]) for name in _ARRAYS)
-    _check_arrays(left, right, outliers, residual)
-    certificate = _certificate(header["certificate"])
-    if certificate.measurements != len(residual):
+def _result(arrays: dict[str, Matrix], header: dict[str, Any]) -> Result:
+    left, right = native(arrays["left"]), native(arrays["right"])
+    of_entries = "residual" not in arrays
+    check_factors(left, right, least_rank=0 if of_entries else 1)
+    shape = len(left), len(right)
+    observations = _observations(arrays, left, right)
+    outliers = arrays["outliers"]
+    if outliers.dtype != bool or outliers.shape not in _forms(observations, shape):
+        raise ValueError("the dtype or the shape of an array")
+    numbers = checked(header["certificate"], Certificate)
+    certificate = Certificate(**numbers | {name: tuple(numbers[name]) for name in _TUPLES})
+    if not of_entries and certificate.measurements != len(outliers):
         raise ValueError("the number of measurements")
-    attempts = header["attempts"]
-    if not isinstance(attempts, list):
-        raise KeyError("attempts")
-    texts = {name: header.get(name, "") for name in ("data", "remedy")}
-    own = checked({name: header[name] for name in _NUMBERS} | texts, Recovery)
-    return Recovery(
+    labels = [
+        _labels(arrays.get(name), header[name], size)
+        for name, size in zip(_LABELS, shape, strict=True)
+    ]
+    undecided = [
+        _undecided(arrays.get(name), header[of], labels[k], shape[k])
+        for k, (name, of) in enumerate(zip(_UNDECIDED, _LABELS, strict=True))
+    ]
+    as_frame = header["is_frame"]
+    if not isinstance(as_frame, bool) or (as_frame and None in (header[n] for n in _LABELS)):
+        raise KeyError("is_frame")
+    frame = frame_with_labels(*labels) if as_frame else None
+    return Result(
         left=left,
         right=right,
-        outliers=outliers,
-        residual=residual,
-        status=status(header),
+        outliers=frame(outliers) if frame is not None and outliers.ndim == 2 else outliers,
         certificate=certificate,
-        history=_history(arrays["history"]),
-        attempts=tuple(
-            Attempt(**checked(attempt, Attempt) | {"status": status(attempt)})
-            for attempt in attempts
-        ),
+        observations=observations,
+        stopped=_reason(header["stopped"]),
+        undecided_rows=undecided[0],
+        undecided_columns=undecided[1],
         alternative=_alternative(arrays, header["alternative"]),
-        rank_table=rank_table(header.get("rank_table")),
-        symmetric=_is_symmetric(header.get("symmetric"), left, right),
-        **own,
+        rank_table=_rank_table(header["rank_table"]),
+        history=_history(arrays.get("history")),
+        attempts=_attempts(header["attempts"]),
+        row_labels=labels[0],
+        column_labels=labels[1],
+        as_frame=frame,
+        **checked({name: header[name] for name in _NUMBERS}, Result),
     )
 
 
-def _is_symmetric(stored: Any, left: Matrix, right: Matrix) -> bool:
-    """Whether a result is one for symmetric matrices; files of earlier versions do not say that.
-
-    The matrix of such a result is symmetric up to rounding, and others with noise are not.
-    """
-    if stored is not None:
-        return bool(checked({"symmetric": stored}, Recovery)["symmetric"])
-    if len(left) != len(right):
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        matrix = left @ right.T
-        rounding = 100 * float(np.finfo(left.dtype).eps) * float(np.linalg.norm(matrix))
-        return float(np.linalg.norm(matrix - matrix.T)) <= rounding
+def _forms(
+    observations: Measurements | Observations, shape: tuple[int, int]
+) -> list[tuple[int, ...]]:
+    """The shapes that flags of the measurements may have."""
+    if isinstance(observations, MatrixObservations):
+        return [shape]
+    vector = (len(observations.residuals),)
+    return [vector] if isinstance(observations, Measurements) else [shape, vector]
 
 
-RECOVERY = Kind("robustrank-recovery", 3, (*_ARRAYS, *_ALTERNATIVE, "history"), _recovery)
+def _observations(
+    arrays: dict[str, Matrix], left: Matrix, right: Matrix
+) -> Measurements | Observations:
+    if "residual" in arrays:
+        residual = native(arrays["residual"])
+        if residual.dtype not in _REAL or residual.ndim != 1 or not len(residual):
+            raise ValueError("the dtype or the shape of an array")
+        return Measurements(residual)
+    if "values" in arrays:
+        values = native(arrays["values"])
+        if values.dtype.kind not in "biuf" or values.shape != (len(left), len(right)):
+            raise KeyError("values")
+        return MatrixObservations(values, left, right)
+    rows, columns, residuals = (native(arrays[name]) for name in _ENTRIES)
+    for places, size in ((rows, len(left)), (columns, len(right))):
+        if places.dtype.kind not in "iu" or places.shape != residuals.shape or places.ndim != 1:
+            raise ValueError("the dtype or the shape of an array")
+        if not (len(places) and places.min() >= 0 and places.max() < size):
+            raise ValueError("the position of an entry")
+    if residuals.dtype != left.dtype:
+        raise ValueError("the dtype of an array")
+    return SampledObservations(rows, columns, residuals)
 
 
-def _certificate(values: dict[str, Any]) -> Certificate:
-    numbers = checked(values, Certificate)
-    return Certificate(**numbers | {name: tuple(numbers[name]) for name in _TUPLES})
+def _labels(array: Matrix | None, described: Any, size: int) -> Any:
+    """The labels of the rows or columns: an index of pandas if they were one, or an array."""
+    if array is None:
+        return None
+    if array.shape != (size,) or array.dtype.kind not in "biufU":
+        raise ValueError("the labels")
+    return array if described is None else _index(array, described)
 
 
-def rank_table(values: dict[str, Any] | None) -> RankTable | None:
-    """The table of ranks of a header."""
+def _undecided(array: Matrix | None, described: Any, labels: Any, size: int) -> Matrix:
+    """The numbers or labels of the rows or columns that are not decided."""
+    if array is None:
+        return np.zeros(0, int)
+    kinds = "iu" if labels is None else "biufU"
+    if array.ndim != 1 or len(array) > size or (len(array) and array.dtype.kind not in kinds):
+        raise ValueError("the undecided rows or columns")
+    return array if described is None else np.asarray(_index(array, described))
+
+
+def _index(array: Matrix, described: Any) -> Any:
+    dtype, name = described["dtype"], described["name"]
+    if not (isinstance(dtype, str) and (name is None or isinstance(name, str))):
+        raise KeyError("dtype")
+    return labels_from(array, dtype, name)
+
+
+def _rank_table(values: dict[str, Any] | None) -> RankTable | None:
     if values is None:
         return None
     rows = values["rows"]
@@ -191,46 +270,53 @@ def _alternative(arrays: dict[str, Matrix], values: dict[str, Any] | None) -> Al
     return Alternative(left, right, **checked(values, Alternative))
 
 
+def _history(rows: Matrix | None) -> History:
+    if rows is None:
+        return History()
+    if rows.dtype.kind != "f" or rows.ndim != 2 or rows.shape[1] != len(Check._fields):
+        raise KeyError("history")
+    return History.from_rows(rows.tolist())
+
+
+def _attempts(given: Any) -> tuple[Attempt, ...]:
+    if not isinstance(given, list):
+        raise KeyError("attempts")
+    return tuple(
+        Attempt(
+            **checked(one, Attempt)
+            | {"status": _status(one["status"]), "stopped": _reason(one["stopped"])}
+        )
+        for one in given
+    )
+
+
+def _status(name: Any) -> Status:
+    if not isinstance(name, str) or name not in Status.__members__:
+        raise KeyError("status")
+    return Status[name]
+
+
+def _reason(name: Any) -> StopReason | None:
+    if name is not None and (not isinstance(name, str) or name not in StopReason.__members__):
+        raise KeyError("stopped")
+    return None if name is None else StopReason[name]
+
+
 def native(array: Matrix) -> Matrix:
     """An array in the byte order of this machine."""
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def _check_arrays(left: Matrix, right: Matrix, outliers: Matrix, residual: Matrix) -> None:
-    check_factors(left, right)
-    if residual.dtype not in _REAL or outliers.dtype != bool:
-        raise ValueError("the dtype of an array")
-    if residual.ndim != 1 or outliers.shape != residual.shape:
-        raise ValueError("the shape of an array")
-    if not len(residual):
-        raise ValueError("the shape of an array, which is empty,")
-
-
-def check_factors(left: Matrix, right: Matrix) -> None:
+def check_factors(left: Matrix, right: Matrix, least_rank: int = 1) -> None:
     """Raise unless these can be the factors of a matrix."""
     if left.dtype not in _REAL or right.dtype not in _REAL:
         raise ValueError("the dtype of an array")
     if not (left.ndim == right.ndim == 2 and left.shape[1] == right.shape[1]):
         raise ValueError("the shape of an array")
-    if min(*left.shape, *right.shape) < 1:
+    if min(len(left), len(right)) < 1 or left.shape[1] < least_rank:
         raise ValueError("the shape of an array, which is empty,")
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         raise ValueError("a factor, which contains NaN or infinity,")
-
-
-def _history(rows: Matrix) -> History:
-    columns = len(Check._fields)
-    if rows.dtype.kind != "f" or rows.ndim != 2 or rows.shape[1] != columns:
-        raise KeyError("history")
-    return History.from_rows(rows.tolist())
-
-
-def status(entries: dict[str, Any]) -> Status:
-    """The status that a header names."""
-    name = entries["status"]
-    if not isinstance(name, str) or name not in Status.__members__:
-        raise KeyError("status")
-    return Status[name]
 
 
 def checked(entries: Any, record: type) -> dict[str, Any]:
@@ -261,4 +347,4 @@ def _has_type(value: Any, annotation: str) -> bool:
         case "str":
             return isinstance(value, str)
         case kind:
-            return kind == "Status"  # checked by ``_status``
+            return kind in ("Status", "StopReason")  # checked by ``_status`` and ``_reason``

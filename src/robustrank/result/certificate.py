@@ -1,9 +1,11 @@
-"""The evidence for or against a result, as plain numbers."""
+"""The evidence for or against a result, as plain numbers, and the status that follows from it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from robustrank.result.status import Status
 
 
 @dataclass(frozen=True)
@@ -16,32 +18,42 @@ class Certificate:
     agree on one other matrix of the same rank could produce such a result. The guide
     states what follows from these numbers and why.
 
-    A typical measurement has the size ``median(|y|)``; its standard deviation is
-    ``median(|y|) / 0.6745``.
+    The measurements of a completion are its observed entries. A typical measurement has the size
+    ``median(|y|)``; its standard deviation is ``median(|y|) / 0.6745``. Numbers that were not
+    computed are NaN.
 
     Attributes
     ----------
-    exact_fits
-        The number of measurements whose residual is within ``tolerance``.
-    required
-        The number of exact fits that certifies a result: a majority that chance cannot explain.
-    inliers
-        The number of measurements with a positive weight in the fit.
     measurements
-        The number of measurements.
+        The number of measurements; of a completion, those that are finite.
     independent
         The number of independent measurements: repetitions of a measurement, by nearly parallel
         A_i, count as one, here and in ``exact_fits`` and ``inliers``.
+    exact_fits
+        The number of measurements whose residual is within ``tolerance``; of a completion with
+        noise, zero.
+    inliers
+        The number of measurements with a positive weight in the fit.
+    supporting
+        The number of those that are fitted, exactly or up to noise, in the rows and columns that
+        are decided.
+    required
+        The number of exact fits, or of supporting entries, that certifies a result: a majority that
+        chance cannot explain.
     degrees_of_freedom
-        r (n1 + n2 − r).
+        r (n1 + n2 − r) for the n1 rows and n2 columns that are decided.
     tolerance
         The largest residual of an exact fit, relative to a typical measurement.
-    misfit
-        The median absolute residual, relative to a typical measurement.
+    objections
+        Why the result is not certified, in words; empty if it is.
+    decided_rows, decided_columns
+        The number of rows and columns that the inliers determine.
+    sigma
+        The standard deviation of the noise, in the units of the measurements.
     noise
         The standard deviation of the noise, relative to that of a typical measurement.
-    sigma
-        The standard deviation of the noise, in the units of y.
+    misfit
+        The median absolute residual, relative to a typical measurement.
     evidence
         The log-likelihood ratio of this fit, with noise, against a chance fit.
     required_evidence
@@ -49,61 +61,99 @@ class Certificate:
     prediction_error
         The expected error for an unused measurement, relative like ``noise``.
     matrix_error
-        The expected error of the matrix due to noise, relative to its norm; NaN if not computed.
+        The expected error of the matrix due to noise, relative to its norm; of a completion, an
+        upper bound relative to how much the entries vary, and zero without noise.
     held_out_error
-        The error of predictions of measurements that were left out of the fit, relative to what
-        a trivial prediction leaves; NaN if not computed.
+        The error of predictions of measurements that were left out of the fit, relative to
+        ``trivial_error``.
+    expected_error
+        What it should be, from the noise and the uncertainty of the factors.
+    trivial_error
+        The error of a trivial prediction, which knows nothing about the matrix, in the units of the
+        measurements.
     held_out_share
         The share of the measurements that were left out which are predicted about as closely as
-        inliers are fitted; NaN if not computed.
+        inliers are fitted.
+    structure
+        The largest singular value of the residuals, relative to that with random signs: about one
+        for noise, more if the rank is too low.
     noise_statistics
         Skewness of the residuals, skewness in the direction of the prediction, and growth with the
         prediction, each about standard normal for noise; empty if not computed.
     contested
         The rows of the matrix, then its columns (counted on after the rows), of which a second
-        answer could explain at least half as many measurements, because so many are rejected.
+        solution could explain at least half as many measurements, because so many are rejected.
     unidentified
         The part of the matrix that no measurement depends on, in words; empty if there is none.
-    objections
-        Why the result is not certified although the numbers would allow it, in words.
 
     See Also
     --------
-    robustrank.Recovery : The result, of which this is the attribute ``certificate``.
+    robustrank.Result : The result, of which this is the attribute ``certificate``.
     robustrank.Status : What follows from these numbers.
-    robustrank.CompletionCertificate : The numbers for a completion.
 
     Examples
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
     >>> certificate = rr.recover(planted.A, planted.y, rank=2).certificate
-    >>> certificate.exact_fits, certificate.required, certificate.is_exact
-    (380, 201, True)
+    >>> certificate.exact_fits, certificate.required, certificate.objections
+    (380, 201, ())
     """
 
-    exact_fits: int
-    required: int
-    inliers: int
     measurements: int
     independent: int
+    exact_fits: int
+    inliers: int
+    supporting: int
+    required: int
     degrees_of_freedom: int
     tolerance: float
-    misfit: float
-    noise: float
-    sigma: float
-    evidence: float
-    required_evidence: float
-    prediction_error: float
+    objections: tuple[str, ...] = ()
+    decided_rows: int = 0
+    decided_columns: int = 0
+    sigma: float = math.nan
+    noise: float = math.nan
+    misfit: float = math.nan
+    evidence: float = math.nan
+    required_evidence: float = math.nan
+    prediction_error: float = math.nan
     matrix_error: float = math.nan
     held_out_error: float = math.nan
+    expected_error: float = math.nan
+    trivial_error: float = math.nan
     held_out_share: float = math.nan
+    structure: float = math.nan
     noise_statistics: tuple[float, ...] = ()
     contested: tuple[int, ...] = ()
     unidentified: str = ""
-    objections: tuple[str, ...] = ()
+
+    @property
+    def fits_exactly(self) -> bool:
+        """Whether the result fits enough measurements exactly."""
+        return self.exact_fits >= self.required
 
     @property
     def is_exact(self) -> bool:
         """Whether the result fits enough measurements exactly, with no objections."""
-        return self.exact_fits >= self.required and not self.objections
+        return self.fits_exactly and not self.objections
+
+    def with_objections(self, *objections: str) -> Certificate:
+        """The certificate with further reasons against the result."""
+        return replace(self, objections=(*self.objections, *objections))
+
+
+def conclude(certificate: Certificate, *, second_solution: bool) -> Status:
+    """The status of a result: the only function that makes one.
+
+    All that speaks against a result is in ``certificate.objections``, so that a result without any
+    is certified, exactly or up to noise, unless there is a second solution.
+    """
+    if certificate.unidentified and certificate.required <= certificate.independent:
+        return Status.NOT_IDENTIFIED
+    if certificate.required > certificate.independent:
+        return Status.UNDERDETERMINED
+    if certificate.objections:
+        return Status.INCONCLUSIVE
+    if second_solution:
+        return Status.AMBIGUOUS
+    return Status.RECOVERED if certificate.fits_exactly else Status.ESTIMATED

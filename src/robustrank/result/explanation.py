@@ -1,52 +1,162 @@
-"""A status and a certificate in words: for the terminal, the report page and the documentation.
+"""A result in words: for the terminal, the report page and the documentation.
 
-The words depend on plain data only. They are in this package so that ``repr(result)`` can use them;
-the computations are in ``robustrank.certificate``.
+The words depend on plain data only.
 """
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from robustrank.backend import to_numpy
 from robustrank.result.certificate import Certificate
-from robustrank.result.status import Status
+
+if TYPE_CHECKING:
+    from robustrank.result.result import Result
+
+_SHOWN = 6  # singular values
+
+# If most entries are zero, the zero matrix is certified: what happened, and what to do next.
+_ZERO = (
+    "most entries are zero, so that the zero matrix (rank 0) fits most of them exactly.",
+    "The entries that are not zero are marked in `outliers`. If zero stands for a missing entry in "
+    "your data, replace it by NaN and run again.",
+)
 
 
-def explain(status: Status, certificate: Certificate) -> str:
-    """The evidence for or against a result, in one to three sentences."""
-    if fits_up_to_noise(status, certificate):
-        return f"{noise_sentence(certificate)}."
-    exact = exact_sentence(certificate)
+def title_of(result: Result) -> str:
+    """What a result is, as a heading."""
+    rows, columns = result.shape
+    by = f" by {result.solver}" if result.solver else ""
+    return f"A {rows:,} × {columns:,} matrix of rank {result.rank}{by}"
+
+
+def meaning_of(result: Result) -> str:
+    """What happened, in one sentence."""
+    text = _ZERO[0] if _is_zero(result) else result.status.meaning
+    return text.replace("measurements", noun_of(result))
+
+
+def advice_of(result: Result) -> str:
+    """What to do next: the advice of the status, or of why the run ended, and what would help."""
+    text = _ZERO[1] if _is_zero(result) else result.status.advice
+    if result.stopped is not None and not result.certified:
+        text = result.stopped.advice
+    return f"{text.replace('measurements', noun_of(result))} {result.remedy}".rstrip()
+
+
+def noun_of(result: Result) -> str:
+    """What the measurements of a result are called."""
+    return "entries" if result.of_entries else "measurements"
+
+
+def summary_of(result: Result) -> list[tuple[str, str]]:
+    """A result in words, as (name, text) rows."""
+    noun, certificate = noun_of(result), result.certificate
+    rejected = int(np.count_nonzero(to_numpy(result.outliers)))
+    share = rejected / max(certificate.measurements, 1)
+    rows = [
+        ("status", f"{result.status.value}: {meaning_of(result)}"),
+        ("stopped", "" if result.stopped is None else f"{result.stopped}"),
+        ("evidence", explain(certificate, noun)),
+        ("objections", objection_sentences(certificate)),
+        ("alternative", "" if result.alternative is None else str(result.alternative)),
+        ("rank", "" if result.rank_table is None else result.rank_table.sentence),
+        ("outliers", f"{rejected:,} of the {noun} are rejected ({share:.1%})"),
+        ("undecided", _undecided(result)),
+        ("noise", _noise(result)),
+        ("singular values", _singular_values(result)),
+        ("work", _work(result)),
+        ("data", result.data),
+        ("tried", "; ".join(map(str, result.attempts)) if len(result.attempts) > 1 else ""),
+        ("next", result.advice),
+    ]
+    return [(name, text) for name, text in rows if text]
+
+
+def _is_zero(result: Result) -> bool:
+    return result.certified and result.rank == 0
+
+
+def _undecided(result: Result) -> str:
+    counts = (len(result.undecided_rows), "row"), (len(result.undecided_columns), "column")
+    named = " and ".join(counted(*one) for one in counts if one[0])
+    return f"too few trusted entries in {named}" if named else ""
+
+
+def _noise(result: Result) -> str:
+    if result.noise == 0:
+        return "none: the fit is exact"
+    if not math.isfinite(result.noise):
+        return ""
+    level = result.certificate.noise
+    relative = f" ({100 * level:.2g}% of a typical value)" if math.isfinite(level) else ""
+    return f"{result.noise:.3g}{relative}"
+
+
+def _singular_values(result: Result) -> str:
+    shown = ", ".join(f"{value:.4g}" for value in result.singular_values()[:_SHOWN])
+    return shown + (", …" if result.rank > _SHOWN else "")
+
+
+def _work(result: Result) -> str:
+    steps = f"{counted(result.iterations, 'iteration')}, " if result.iterations else ""
+    passes = f"{result.passes:,.6g} passes over the sensing data, " if result.passes else ""
+    return f"{steps}{passes}{result.seconds:.2f} s"
+
+
+def explain(certificate: Certificate, noun: str = "measurements") -> str:
+    """The numbers of a certificate in one to three sentences."""
     if certificate.required > certificate.independent:
         return (
-            f"{exact}. No result can be certified with so few measurements: at least "
-            f"{certificate.required:,} are required."
+            f"{exact_sentence(certificate, noun)}. No result can be certified with so few {noun}: "
+            f"at least {certificate.required:,} are required."
         )
-    if certificate.exact_fits >= certificate.required:
-        text = f"{exact}; at least {certificate.required:,} are required"
-    elif math.isfinite(certificate.evidence) and certificate.noise > certificate.tolerance:
-        text = noise_sentence(certificate)
-        if certificate.evidence < certificate.required_evidence:
-            text += (
-                f". The evidence for this is {certificate.evidence:.0f}; at least "
-                f"{certificate.required_evidence:.0f} is required"
-            )
+    text = exact_sentence(certificate, noun)
+    if certificate.fits_exactly:
+        text += f"; at least {certificate.required:,} are required"
+    elif math.isfinite(certificate.sigma) and certificate.noise > certificate.tolerance:
+        text = noise_sentence(certificate, noun)
     else:
-        text = f"{exact}. At least {certificate.required:,} are required"
+        text += f". At least {certificate.required:,} are required"
     if certificate.unidentified:
         text += f". No measurement depends on {certificate.unidentified} of the matrix"
-    return ". ".join([text, *map(_capitalized, certificate.objections)]) + "."
+    if math.isfinite(certificate.expected_error):
+        trivial = certificate.trivial_error
+        text += (
+            f". {capitalized(noun)} that were left out are predicted up to "
+            f"{trivial * certificate.held_out_error:.3g} (expected: "
+            f"{trivial * certificate.expected_error:.3g}; by a constant: {trivial:.3g})"
+        )
+    return text + "."
 
 
-def _capitalized(sentence: str) -> str:
+def objection_sentences(certificate: Certificate) -> str:
+    """Why a result is not certified; empty if there is no objection."""
+    return " ".join(f"{capitalized(one)}." for one in certificate.objections)
+
+
+def capitalized(sentence: str) -> str:
+    """A sentence that begins with a capital letter."""
     return sentence[:1].upper() + sentence[1:]
 
 
-def exact_sentence(certificate: Certificate) -> str:
+def exact_sentence(certificate: Certificate, noun: str = "measurements") -> str:
     """The number of measurements that are fitted exactly."""
     return (
-        f"{certificate.exact_fits:,} of {counted_measurements(certificate)} are fitted "
+        f"{certificate.exact_fits:,} of {counted_measurements(certificate, noun)} are fitted "
         f"exactly (relative residual at most {certificate.tolerance:.0e})"
+    )
+
+
+def noise_sentence(certificate: Certificate, noun: str = "measurements") -> str:
+    """The number of measurements that are fitted within the noise, and the noise level."""
+    return (
+        f"{certificate.inliers:,} of {counted_measurements(certificate, noun)} fit within the "
+        f"noise, σ ≈ {certificate.sigma:.3g} ({100 * certificate.noise:.2g}% of a typical "
+        "measurement)"
     )
 
 
@@ -55,21 +165,7 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def counted_measurements(certificate: Certificate) -> str:
+def counted_measurements(certificate: Certificate, noun: str = "measurements") -> str:
     """The number of measurements that count: repetitions count as one."""
     repeated = certificate.independent < certificate.measurements
-    return f"{certificate.independent:,} {'independent ' if repeated else ''}measurements"
-
-
-def fits_up_to_noise(status: Status, certificate: Certificate) -> bool:
-    """Whether the result fits the inliers up to noise rather than exactly."""
-    return status is Status.SETTLED or (status is Status.AMBIGUOUS and not certificate.is_exact)
-
-
-def noise_sentence(certificate: Certificate) -> str:
-    """The number of measurements that are fitted within the noise, and the noise level."""
-    return (
-        f"{certificate.inliers:,} of {counted_measurements(certificate)} fit within the "
-        f"noise, σ ≈ {certificate.sigma:.3g} ({100 * certificate.noise:.2g}% of a typical "
-        "measurement)"
-    )
+    return f"{certificate.independent:,} {'independent ' if repeated else ''}{noun}"

@@ -1,4 +1,4 @@
-"""The progress of a run."""
+"""The progress of a run, and the outcome of each solver that was tried."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from robustrank.result.status import Status, StopReason
 
 
 class Check(NamedTuple):
@@ -40,3 +42,23 @@ class History:
 
     def __len__(self) -> int:
         return len(self.checks)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The outcome of one of several solvers that were tried."""
+
+    solver: str
+    status: Status
+    rank: int  # of the matrix that it found
+    exact_fits: int
+    misfit: float
+    iterations: int
+    seconds: float
+    stopped: StopReason | None = None
+
+    def __str__(self) -> str:
+        return (
+            f"{self.solver}, rank {self.rank}: {self.status.value} "
+            f"({self.iterations:,} iteration{'' if self.iterations == 1 else 's'})"
+        )

@@ -40,7 +40,7 @@ class RankRow:
     Examples
     --------
     >>> import robustrank as rr
-    >>> rr.RankRow(rank=2, error=0.1, singular_value=0.5).rank
+    >>> rr.result.RankRow(rank=2, error=0.1, singular_value=0.5).rank
     2
     """
 

@@ -1,4 +1,4 @@
-"""Why a run stopped, and the status of its result in words that say what to do next."""
+"""Whether a result can be used, in words that say what to do next, and why a run ended early."""
 
 from __future__ import annotations
 
@@ -6,24 +6,53 @@ from enum import Enum
 
 
 class StopReason(Enum):
-    """Why the iteration of a solver stopped. It says nothing about the quality of the result."""
+    """Why a run ended early; see ``Result.stopped``.
 
-    CONVERGED = "the factors no longer change"
-    ITERATION_LIMIT = "the iteration limit was reached"
+    It says nothing about the quality of the result: that is its status.
+
+    Attributes
+    ----------
+    TIME_LIMIT
+        The time limit was reached.
+    CALLBACK
+        The callback stopped the run.
+    INTERRUPTED
+        Ctrl-C, or the sensing data can no longer be read.
+    ITERATIONS
+        The iteration limit of the solver was reached before it converged.
+    DIVERGED
+        The factors grew without bound.
+
+    See Also
+    --------
+    robustrank.Result : Has the attribute ``stopped``.
+    robustrank.Status : Whether the result can be used.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> print(rr.StopReason.TIME_LIMIT)
+    the time limit was reached
+    """
+
     TIME_LIMIT = "the time limit was reached"
-    CALLBACK = "the callback stopped it"
-    INTERRUPTED = "it was interrupted"
-    DIVERGED = "the factors are not finite"
+    CALLBACK = "the callback stopped the run"
+    INTERRUPTED = "the run was interrupted"
+    ITERATIONS = "the iteration limit was reached before convergence"
+    DIVERGED = "the factors grew without bound"
 
     @property
-    def status(self) -> Status:
-        """The status of a result that is not certified."""
-        return _UNCERTIFIED[self]
-
-    @property
-    def is_early(self) -> bool:
-        """Whether the user or the time limit stopped it."""
+    def by_user(self) -> bool:
+        """Whether the time limit, the callback or Ctrl-C ended the whole run."""
         return self in (StopReason.TIME_LIMIT, StopReason.CALLBACK, StopReason.INTERRUPTED)
+
+    @property
+    def advice(self) -> str:
+        """What to do next if the result is not certified."""
+        return _ADVICE[self]
+
+    def __str__(self) -> str:
+        return self.value
 
 
 class Status(Enum):
@@ -35,57 +64,47 @@ class Status(Enum):
     Attributes
     ----------
     RECOVERED
-        Certified. Most measurements are fitted exactly, more than a wrong matrix could fit by
-        chance.
-    SETTLED
-        Certified. The residuals of the inliers are consistent with noise.
+        Certified, exact. Most measurements are fitted exactly, more than a wrong matrix could fit
+        by chance.
+    ESTIMATED
+        Certified, up to the effect of noise. The residuals of the inliers are consistent with
+        noise.
     AMBIGUOUS
         Two different matrices each explain many measurements; the second is ``alternative``.
     NOT_IDENTIFIED
         The measurements are explained, but none depends on some part of the matrix.
-    UNEXPLAINED
-        The iteration converged, but the evidence is not sufficient to certify the matrix.
     UNDERDETERMINED
         There are too few measurements for this rank.
-    ITERATION_LIMIT, TIME_LIMIT
-        A limit was reached before convergence.
-    STOPPED, INTERRUPTED
-        The callback or Ctrl-C stopped the run.
-    DIVERGED
-        The factors grew without bound.
+    INCONCLUSIVE
+        The evidence is not sufficient to certify the matrix; ``certificate.objections`` says why.
 
     See Also
     --------
-    robustrank.Recovery : Has the attribute ``status``.
-    robustrank.Completion : Has the attribute ``status``; not all values occur there.
+    robustrank.Result : Has the attribute ``status``.
+    robustrank.StopReason : Why a run ended early.
 
     Examples
     --------
     >>> import robustrank as rr
-    >>> rr.Status.SETTLED.certified
+    >>> rr.Status.ESTIMATED.certified
     True
     >>> print(rr.Status.UNDERDETERMINED)
     underdetermined: there are too few measurements to determine a matrix of this rank.
-    >>> rr.Status.STOPPED.advice
-    'The factors are those of the last iteration.'
+    >>> rr.Status.RECOVERED.advice
+    'Use the result. The rejected measurements are marked in `outliers`.'
     """
 
     RECOVERED = "recovered"
-    SETTLED = "settled"
+    ESTIMATED = "estimated"
     AMBIGUOUS = "ambiguous"
     NOT_IDENTIFIED = "not identified"
-    UNEXPLAINED = "unexplained"
     UNDERDETERMINED = "underdetermined"
-    ITERATION_LIMIT = "iteration limit"
-    TIME_LIMIT = "time limit"
-    STOPPED = "stopped"
-    INTERRUPTED = "interrupted"
-    DIVERGED = "diverged"
+    INCONCLUSIVE = "inconclusive"
 
     @property
     def certified(self) -> bool:
-        """Whether the result is certified: exactly (RECOVERED) or up to noise (SETTLED)."""
-        return self in (Status.RECOVERED, Status.SETTLED)
+        """Whether the result is certified: exactly (RECOVERED) or up to noise (ESTIMATED)."""
+        return self in (Status.RECOVERED, Status.ESTIMATED)
 
     @property
     def meaning(self) -> str:
@@ -101,24 +120,29 @@ class Status(Enum):
         return f"{self.value}: {self.meaning}"
 
 
-_UNCERTIFIED = {
-    StopReason.CONVERGED: Status.UNEXPLAINED,
-    StopReason.ITERATION_LIMIT: Status.ITERATION_LIMIT,
-    StopReason.TIME_LIMIT: Status.TIME_LIMIT,
-    StopReason.CALLBACK: Status.STOPPED,
-    StopReason.INTERRUPTED: Status.INTERRUPTED,
-    StopReason.DIVERGED: Status.DIVERGED,
-}
-
 _FLAT_MISFIT = "If it was flat, add measurements, lower the rank, or check for too many outliers."
+
+_ADVICE = {
+    StopReason.TIME_LIMIT: "If the misfit was still decreasing, increase the time limit. "
+    + _FLAT_MISFIT,
+    StopReason.CALLBACK: "The factors are the best that were found by then. Run again to get a "
+    "complete result.",
+    StopReason.INTERRUPTED: "The factors are the best that were found by then. Run again to get a "
+    "complete result.",
+    StopReason.ITERATIONS: "If the misfit was still decreasing, increase `max_iterations` of the "
+    "solver. " + _FLAT_MISFIT,
+    StopReason.DIVERGED: "Do not use the result. Gradient descent without outlier rejection "
+    "diverges when outliers are large: use the default solver. If the solver was median-tgd, "
+    "reduce its step_size.",
+}
 
 _TEXTS = {
     Status.RECOVERED: (
         "most measurements are fitted exactly, more than a wrong matrix could fit by chance.",
         "Use the result. The rejected measurements are marked in `outliers`.",
     ),
-    Status.SETTLED: (
-        "the iteration converged, and the residuals of the inliers are consistent with noise.",
+    Status.ESTIMATED: (
+        "most measurements are fitted, and what is left of them is consistent with noise.",
         "Use the result, with its error bars. If your measurements have no noise, or much less "
         "than was estimated, the rank is too low or there are too few measurements.",
     ),
@@ -132,35 +156,13 @@ _TEXTS = {
         "Use the result only for the other part. Add measurements that depend on the missing part, "
         "or pass symmetric=True if the matrix is symmetric.",
     ),
-    Status.UNEXPLAINED: (
-        "the iteration converged, but the evidence is not sufficient to certify the matrix.",
-        "Do not use the result. Possible causes are too few measurements for this rank, too many "
-        "outliers, noise, or a rank that is too low.",
-    ),
     Status.UNDERDETERMINED: (
         "there are too few measurements to determine a matrix of this rank.",
         "Do not use the result. Add measurements or lower the rank; a higher rank makes it worse.",
     ),
-    Status.ITERATION_LIMIT: (
-        "the iteration limit was reached before convergence.",
-        "If the misfit was still decreasing, increase `max_iterations` of the solver. "
-        + _FLAT_MISFIT,
-    ),
-    Status.TIME_LIMIT: (
-        "the time limit was reached before a result was certified.",
-        "If the misfit was still decreasing, increase the time limit. " + _FLAT_MISFIT,
-    ),
-    Status.STOPPED: (
-        "the callback stopped the run.",
-        "The factors are those of the last iteration.",
-    ),
-    Status.INTERRUPTED: (
-        "the run was interrupted.",
-        "The factors are the best that were found by then. Run again to get a complete result.",
-    ),
-    Status.DIVERGED: (
-        "the factors grew without bound.",
-        "Do not use the result. Gradient descent without outlier rejection diverges when outliers "
-        "are large: use the default solver. If the solver was median-tgd, reduce its step_size.",
+    Status.INCONCLUSIVE: (
+        "the evidence is not sufficient to certify the matrix.",
+        "Do not use the result. Possible causes are too few measurements for this rank, too many "
+        "outliers, noise, or a rank that is too low.",
     ),
 }

@@ -1,18 +1,16 @@
-"""How the answer is found: solvers, the loop that drives them, and the default portfolio."""
+"""How a matrix is fitted: one solver in each file, and the loop that drives them."""
 
+from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, observe
-from robustrank.solvers.candidates import message_passing_then_gauss_newton
-from robustrank.solvers.driver import drive
+from robustrank.solvers.driver import Drive
 from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
 from robustrank.solvers.gradient_descent import GradientState, MedianTGD, VanillaGD
 from robustrank.solvers.message_passing import MessagePassing, MessagePassingState
-from robustrank.solvers.monitor import Callback, Outcome, Progress
-from robustrank.solvers.portfolio import Portfolio
+from robustrank.solvers.monitor import Outcome
+from robustrank.solvers.portfolio import Portfolio, message_passing_then_gauss_newton
 from robustrank.solvers.rank_estimate import RankEstimator
 from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
-from robustrank.solvers.search import solve
 from robustrank.solvers.two_stage import TwoStage, TwoStageState
-from robustrank.solvers.unknown_rank import solve_without_rank
 from robustrank.solvers.weights import (
     SoftWeights,
     TruncatedWeights,
@@ -21,8 +19,8 @@ from robustrank.solvers.weights import (
 )
 
 __all__ = [
-    "Callback",
     "Damping",
+    "Drive",
     "GaussNewton",
     "GaussNewtonState",
     "GradientState",
@@ -31,7 +29,7 @@ __all__ = [
     "MessagePassingState",
     "Outcome",
     "Portfolio",
-    "Progress",
+    "Problem",
     "RankEstimator",
     "RankSchedule",
     "Settling",
@@ -45,9 +43,6 @@ __all__ = [
     "VanillaGD",
     "WeightFunction",
     "Weighting",
-    "drive",
     "message_passing_then_gauss_newton",
     "observe",
-    "solve",
-    "solve_without_rank",
 ]

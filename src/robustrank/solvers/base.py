@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -93,6 +92,16 @@ class Solver(ABC, Generic[StateT]):
     graph_capturable: ClassVar[bool] = False
 
     @property
+    def models_outliers(self) -> bool:
+        """Whether it learns how outliers are distributed, so that it may find other ones."""
+        return False
+
+    @property
+    def models_faults(self) -> bool:
+        """Whether it learns offsets and gains that sensors share."""
+        return False
+
+    @property
     def check_every(self) -> int:
         """Steps between two progress checks; ten times as many while a CUDA graph is replayed."""
         return 1
@@ -119,10 +128,6 @@ class Solver(ABC, Generic[StateT]):
     def noise_spread(self, problem: Problem) -> Array:
         """The relative size of the noise of each measurement: by default the same for all."""
         return namespace(problem.y).ones_like(problem.y)
-
-    def candidates(self, problem: Problem) -> Iterable[Solver[Any]]:
-        """The solvers to try in turn on a problem; a single solver is the only candidate."""
-        return (self,)
 
     def starting_at(self, factors: Factors) -> Solver[StateT]:
         """The solver that begins at factors of the normalized problem."""

@@ -2,84 +2,85 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from typing import Generic
 
 import numpy as np
 
 from robustrank.backend import is_numpy, like, namespace, to_numpy
-from robustrank.operators import DataLost, OutOfTime
 from robustrank.problem import Problem
 from robustrank.result import StopReason
+from robustrank.run import Run, Stopped
 from robustrank.solvers.base import Solver, State, StateT
 from robustrank.solvers.batching import take, take_one
 from robustrank.solvers.graph_replay import StepRunner
-from robustrank.solvers.monitor import Callback, Monitor, Outcome, Reading, reason_of
+from robustrank.solvers.monitor import Monitor, Outcome, Reading, Until
 
 
-def drive(
-    problems: Sequence[Problem],
-    solver: Solver[StateT],
-    rng: np.random.Generator,
-    *,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> list[Outcome]:
-    """Run ``solver`` on each problem until it converges, reaches a limit or is stopped.
+class Drive(Generic[StateT]):
+    """The iterations of a solver on one problem or a batch, and what they have found so far."""
 
-    Several problems must have the same shape; they are solved as one batch. The loop works in units
-    of a typical measurement and a typical sensing entry, so that no scale of y overflows or
-    underflows and step sizes do not depend on the scale of A.
-    """
-    scaled = [problem.normalized() for problem in problems]
-    monitors = [
-        Monitor(normalized, solver, problem.units, callback)
-        for normalized, problem in zip(scaled, problems, strict=True)
-    ]
-    # A diverging run is reported by its status, not by warnings.
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        try:
-            _loop(_Batch(scaled), solver, rng, monitors, time_limit)
-            return [monitor.outcome() for monitor in monitors]
-        except (KeyboardInterrupt, OutOfTime, DataLost) as error:
-            # If all have stopped, the last one: Ctrl-C is never ignored.
-            for monitor in [one for one in monitors if not one.reason] or monitors[-1:]:
-                monitor.reason = reason_of(error)
-            return [monitor.outcome() for monitor in monitors]
+    def __init__(
+        self,
+        problems: Sequence[Problem],
+        solver: Solver[StateT],
+        run: Run,
+        until: Until | None = None,
+    ) -> None:
+        """Several problems must have the same shape; they are solved as one batch.
 
+        The solver also ends when ``until`` is true for a progress check. The loop works in units of
+        a typical measurement and a typical sensing entry, so that no scale of y overflows or
+        underflows and step sizes do not depend on the scale of A.
+        """
+        self._solver, self._run = solver, run
+        self._scaled = [problem.normalized() for problem in problems]
+        self._monitors = [
+            Monitor(normalized, solver, problem.units, run, until)
+            for normalized, problem in zip(self._scaled, problems, strict=True)
+        ]
 
-def _loop(
-    batch: _Batch,
-    solver: Solver[StateT],
-    rng: np.random.Generator,
-    monitors: list[Monitor],
-    time_limit: float | None,
-) -> None:
-    def late() -> bool:
-        return time_limit is not None and monitors[0].seconds() > time_limit
+    def outcomes(self) -> list[Outcome]:
+        """What was found for each problem, also if the run was stopped."""
+        return [monitor.outcome() for monitor in self._monitors]
 
-    state, iteration = solver.start(batch.problem, rng), 0
-    runner = StepRunner(batch.problem, solver, late)
-    while True:
-        out_of_time = iteration > 0 and late()
-        exhausted = iteration >= solver.max_iterations or solver.is_exhausted(state)
-        readings = batch.read(state)
-        for position, number in enumerate(batch.numbers):
-            monitor = monitors[number]
-            monitor.check(iteration, readings[position], batch.state_at(state, position))
-            if exhausted:
-                monitor.stop(StopReason.ITERATION_LIMIT)
+    def to_the_end(self, rng: np.random.Generator) -> list[Outcome]:
+        """Iterate until every problem has converged or reached the limit of iterations."""
+        # A diverging run is reported by its status, not by warnings.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            self._iterate(_Batch(self._scaled), rng)
+        return self.outcomes()
+
+    def _iterate(self, batch: _Batch, rng: np.random.Generator) -> None:
+        solver, monitors, ends = self._solver, self._monitors, self._run.end_of_iterations()
+
+        def late() -> bool:
+            return ends is not None and time.perf_counter() > ends
+
+        state, iteration = solver.start(batch.problem, rng), 0
+        runner = StepRunner(batch.problem, solver, late)
+        while True:
+            out_of_time = iteration > 0 and late()
+            exhausted = iteration >= solver.max_iterations or solver.is_exhausted(state)
+            readings = batch.read(state)
+            for position, number in enumerate(batch.numbers):
+                monitor = monitors[number]
+                monitor.check(iteration, readings[position], batch.state_at(state, position))
+                if exhausted:
+                    monitor.stop(StopReason.ITERATIONS)
+                if not monitor.is_running:
+                    monitor.keep_own_state()
+            running = [k for k, number in enumerate(batch.numbers) if monitors[number].is_running]
+            if not running:
+                return
             if out_of_time:
-                monitor.stop(StopReason.TIME_LIMIT)
-            if monitor.reason:
-                monitor.keep_own_state()
-        running = [k for k, number in enumerate(batch.numbers) if not monitors[number].reason]
-        if not running:
-            return
-        if len(running) < len(batch.numbers):
-            batch, state = batch.reduced(running), take(state, running)
-            runner = StepRunner(batch.problem, solver, late)
-        state, taken = runner.run(state, solver.max_iterations - iteration)
-        iteration += taken
+                raise Stopped(StopReason.TIME_LIMIT)
+            if len(running) < len(batch.numbers):
+                batch, state = batch.reduced(running), take(state, running)
+                runner = StepRunner(batch.problem, solver, late)
+            state, taken = runner.run(state, solver.max_iterations - iteration)
+            iteration += taken
 
 
 class _Batch:

@@ -130,17 +130,17 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     See Also
     --------
     robustrank.recover : Its parameter ``solver`` takes this solver.
-    robustrank.Weighting : The weights.
-    robustrank.Damping : The damping.
-    robustrank.RankSchedule : The extra columns.
-    robustrank.Settling : The final fit.
-    robustrank.Portfolio : The default, which tries several variants of it.
+    robustrank.solvers.Weighting : The weights.
+    robustrank.solvers.Damping : The damping.
+    robustrank.solvers.RankSchedule : The extra columns.
+    robustrank.solvers.Settling : The final fit.
+    robustrank.solvers.Portfolio : The default, which tries several variants of it.
 
     Examples
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
-    >>> solver = rr.GaussNewton(max_iterations=40)
+    >>> solver = rr.solvers.GaussNewton(max_iterations=40)
     >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
     'RECOVERED'
     """

@@ -125,14 +125,14 @@ class MedianTGD(Solver[GradientState]):
     See Also
     --------
     robustrank.recover : Its parameter ``solver`` takes this solver, or ``"median-tgd"``.
-    robustrank.VanillaGD : Gradient descent without truncation.
+    robustrank.solvers.VanillaGD : Gradient descent without truncation.
     robustrank.theory.balance_weight : The default of ``balance``.
 
     Examples
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(20, 15, rank=1, measurements=500, outliers=0.05, rng=1)
-    >>> solver = rr.MedianTGD(alpha_h=5.0, step_size=0.3)
+    >>> solver = rr.solvers.MedianTGD(alpha_h=5.0, step_size=0.3)
     >>> rr.recover(planted.A, planted.y, rank=1, solver=solver).status.name
     'RECOVERED'
     """
@@ -226,13 +226,13 @@ class VanillaGD(Solver[GradientState]):
     See Also
     --------
     robustrank.recover : Its parameter ``solver`` takes this solver, or ``"vanilla-gd"``.
-    robustrank.MedianTGD : Gradient descent with truncation.
+    robustrank.solvers.MedianTGD : Gradient descent with truncation.
 
     Examples
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(20, 15, rank=1, measurements=500, rng=1)
-    >>> rr.recover(planted.A, planted.y, rank=1, solver=rr.VanillaGD()).status.name
+    >>> rr.recover(planted.A, planted.y, rank=1, solver=rr.solvers.VanillaGD()).status.name
     'RECOVERED'
     """
 

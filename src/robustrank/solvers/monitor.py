@@ -1,86 +1,28 @@
-"""The progress of a run: its history, the callback, and the rules that stop it."""
+"""The progress of a solver: its history, the callback, and the rules that stop it."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from robustrank.backend import Array, like, namespace
-from robustrank.operators import OutOfTime
 from robustrank.problem import Problem, Units
 from robustrank.result import Check, History, StopReason
+from robustrank.run import Progress, Run
 from robustrank.solvers.base import Solver, State
 
-
-@dataclass(frozen=True)
-class Progress:
-    """The state of a run that is passed to a callback, in the user's units.
-
-    Attributes
-    ----------
-    solver
-        The name of the solver that is running.
-    check
-        The numbers of this progress check: ``iteration``, ``misfit``, ``change`` (of the factors in
-        the last iteration, relative to their size), ``inliers``, ``seconds`` and ``passes``.
-    fraction
-        The estimated progress of this solver, between 0 and 1.
-
-    See Also
-    --------
-    robustrank.recover : Has the parameter ``callback``.
-    robustrank.CompletionProgress : The same for ``complete``.
-
-    Examples
-    --------
-    >>> import robustrank as rr
-    >>> def stop(progress):
-    ...     return progress.iteration >= 2
-    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
-    >>> result = rr.recover(planted.A, planted.y, rank=2, callback=stop)
-    >>> result.status.name, result.iterations
-    ('STOPPED', 2)
-    """
-
-    solver: str
-    check: Check
-    fraction: float  # estimated progress, between 0 and 1
-    _state: State = field(repr=False)
-    _units: Units = field(repr=False)
-
-    @property
-    def iteration(self) -> int:
-        """The number of steps so far."""
-        return self.check.iteration
-
-    @property
-    def misfit(self) -> float:
-        """The median absolute residual, relative to the median of ``|y|``."""
-        return self.check.misfit
-
-    @property
-    def left(self) -> Array:
-        """The current left factor U, of shape (n1, r)."""
-        return self._state.U * math.sqrt(self._units.matrix)
-
-    @property
-    def right(self) -> Array:
-        """The current right factor V, of shape (n2, r)."""
-        return self._state.V * math.sqrt(self._units.matrix)
-
-
-Callback = Callable[[Progress], bool | None]
+Until = Callable[[Check], bool]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The last finite state, in the units of ``problem.normalized()``, and why the run stopped."""
+    """The last finite state, in the units of ``problem.normalized()``, and why it ended early."""
 
     state: State
-    reason: StopReason
+    reason: StopReason | None  # None: it converged
     history: History
     iterations: int
 
@@ -97,16 +39,22 @@ class Monitor:
     """Records the progress of one problem, calls the callback, and decides when to stop."""
 
     def __init__(
-        self, problem: Problem, solver: Solver[Any], units: Units, callback: Callback | None
+        self,
+        problem: Problem,
+        solver: Solver[Any],
+        units: Units,
+        run: Run,
+        until: Until | None,
     ) -> None:
-        self.reason: StopReason | None = None  # None while the run continues
+        self.is_running = True
+        self._reason: StopReason | None = None
         self._checks: list[Check] = []
         self._state: Callable[[], State] = lambda: zero_state(problem, solver)
         self._iteration = 0
         self._problem = problem
         self._solver = solver
         self._units = units
-        self._callback = callback
+        self._run, self._until = run, until
         self._began = time.perf_counter()
         self._passes_before = problem.counter.passes
         # A smaller change cannot be distinguished from rounding.
@@ -126,14 +74,18 @@ class Monitor:
         )
         self._checks.append(check)
         if not (math.isfinite(check.misfit) and (math.isfinite(check.change) or iteration == 0)):
-            self.reason = StopReason.DIVERGED
+            self.stop(StopReason.DIVERGED)
             return
         self._state, self._iteration = state, iteration
-        self.reason = self._reason_to_stop(check)
+        self._run.report(lambda: self._progress(check))
+        converged = check.iteration and self._tolerance and check.change <= self._tolerance
+        if converged or (self._until is not None and self._until(check)):
+            self.stop(None)
 
-    def stop(self, reason: StopReason) -> None:
-        """Stop the run, unless it has stopped for another reason."""
-        self.reason = self.reason or reason
+    def stop(self, reason: StopReason | None) -> None:
+        """Stop, unless it has stopped for another reason."""
+        if self.is_running:
+            self.is_running, self._reason = False, reason
 
     def keep_own_state(self) -> None:
         """Copy the state of this problem, so that those of the batch can be freed."""
@@ -141,27 +93,26 @@ class Monitor:
         self._state = lambda: state
 
     def outcome(self) -> Outcome:
-        """The result of the run."""
+        """What was found, also while the solver is running."""
         return Outcome(
             state=self._state(),
-            reason=self.reason or StopReason.INTERRUPTED,
+            reason=StopReason.INTERRUPTED if self.is_running else self._reason,
             history=History(tuple(self._checks)),
             iterations=self._iteration,
         )
 
     def seconds(self) -> float:
-        """Wall-clock seconds since the run began."""
+        """Wall-clock seconds since the solver began."""
         return time.perf_counter() - self._began
 
-    def _reason_to_stop(self, check: Check) -> StopReason | None:
-        if self._callback is not None:
-            fraction = self._fraction(check)
-            progress = Progress(self._solver.name, check, fraction, self._state(), self._units)
-            if self._callback(progress):
-                return StopReason.CALLBACK
-        if check.iteration and self._tolerance and check.change <= self._tolerance:
-            return StopReason.CONVERGED
-        return None
+    def _progress(self, check: Check) -> Progress:
+        root, current = math.sqrt(self._units.matrix), self._state
+
+        def factors() -> tuple[Array, Array]:
+            state = current()
+            return state.U * root, state.V * root
+
+        return Progress(self._solver.name, self._fraction(check), check, factors)
 
     def _fraction(self, check: Check) -> float:
         """The progress so far: with linear convergence, log(change) decreases evenly."""
@@ -174,11 +125,6 @@ class Monitor:
         decrease = math.log(self._largest_change / check.change)
         total = math.log(self._largest_change / self._tolerance)
         return min(1.0, max(used, decrease / total))
-
-
-def reason_of(error: BaseException) -> StopReason:
-    """The reason of a stop by Ctrl-C, by the time limit or because the data was lost."""
-    return StopReason.TIME_LIMIT if isinstance(error, OutOfTime) else StopReason.INTERRUPTED
 
 
 def zero_state(problem: Problem, solver: Solver[Any]) -> State:

@@ -2,14 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from robustrank.problem import Problem
 from robustrank.solvers.base import Solver
-from robustrank.solvers.candidates import FAULTS, MESSAGES, PATIENT, SOFT, STRICT
+from robustrank.solvers.gauss_newton import GaussNewton
+from robustrank.solvers.message_passing import MessagePassing
 from robustrank.solvers.rank_estimate import RankEstimator
+from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
+from robustrank.solvers.two_stage import TwoStage
+
+
+def message_passing_then_gauss_newton() -> TwoStage:
+    """Message passing followed by Gauss–Newton: ``solver="message-passing"``."""
+    return TwoStage(MessagePassing(), GaussNewton(), name="message passing")
+
+
+# Wide weights first, then narrower ones: solves most problems in ten to twenty steps.
+SOFT = GaussNewton(settling=Settling(start_after=0), max_iterations=25)
+# For few measurements, or outliers that resemble measurements, if the sensing entries are nearly
+# independent.
+MESSAGES = message_passing_then_gauss_newton()
+# For sensors with the same fault: message passing learns their offset or gain and uses what they
+# measure. It goes on to a small error, because a small offset shows only then.
+FAULTS = TwoStage(
+    MessagePassing(target_error=1e-3, faults=True), GaussNewton(), name="message passing, faults"
+)
+# For many outliers larger than the measurements, whatever the sensing data: narrow weights at once.
+STRICT = GaussNewton(
+    alpha_y=3.0,
+    weighting=Weighting(max_medians=4.0, power=1.0, cutoff_medians=4.0),
+    damping=Damping(initial=10.0, misfit_factor=10.0),
+    name="Gauss–Newton, strict",
+)
+# For few measurements: slow, and starting from a higher rank.
+PATIENT = GaussNewton(
+    weighting=Weighting(max_medians=None, power=1.0),
+    damping=Damping(initial=10.0, decay=0.9, misfit_factor=None),
+    rank_schedule=RankSchedule(extra=3),
+    settling=Settling(start_after=100),
+    max_iterations=200,
+    name="Gauss–Newton, patient",
+)
 
 
 @dataclass(frozen=True)
@@ -31,15 +65,15 @@ class Portfolio:
     See Also
     --------
     robustrank.recover : Its parameter ``solver`` takes a portfolio; ``"auto"`` is the default one.
-    robustrank.RankEstimator : Looks for a lower rank.
+    robustrank.solvers.RankEstimator : Looks for a lower rank.
 
     Examples
     --------
     >>> import robustrank as rr
-    >>> [solver.name for solver in rr.Portfolio().solvers][:2]
+    >>> [solver.name for solver in rr.solvers.Portfolio().solvers][:2]
     ['Gauss–Newton', 'message passing']
     >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
-    >>> solver = rr.Portfolio((rr.GaussNewton(), rr.MedianTGD()), rank_estimator=None)
+    >>> solver = rr.solvers.Portfolio((rr.solvers.GaussNewton(), rr.solvers.MedianTGD()), rank_estimator=None)
     >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
     'RECOVERED'
     """
@@ -50,7 +84,3 @@ class Portfolio:
     def __post_init__(self) -> None:
         if not self.solvers:
             raise ValueError("a portfolio needs at least one solver")
-
-    def candidates(self, problem: Problem) -> Iterator[Solver[Any]]:
-        """The solvers to try on this problem, in order."""
-        yield from self.solvers

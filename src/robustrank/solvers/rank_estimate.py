@@ -29,14 +29,14 @@ class RankEstimator:
 
     See Also
     --------
-    robustrank.Portfolio : Uses it if the given rank is an upper bound.
-    robustrank.MessagePassing : The solver that it runs.
+    robustrank.solvers.Portfolio : Uses it if the given rank is an upper bound.
+    robustrank.solvers.MessagePassing : The solver that it runs.
 
     Examples
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
-    >>> solver = rr.Portfolio(rank_estimator=rr.RankEstimator())
+    >>> solver = rr.solvers.Portfolio(rank_estimator=rr.solvers.RankEstimator())
     >>> rr.recover(planted.A, planted.y, rank=4, solver=solver).rank
     2
     """

@@ -29,13 +29,13 @@ class Weighting:
 
     See Also
     --------
-    robustrank.GaussNewton : The solver.
+    robustrank.solvers.GaussNewton : The solver.
 
     Examples
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.2, rng=1)
-    >>> solver = rr.GaussNewton(weighting=rr.Weighting(max_medians=4.0, cutoff_medians=4.0))
+    >>> solver = rr.solvers.GaussNewton(weighting=rr.solvers.Weighting(max_medians=4.0, cutoff_medians=4.0))
     >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
     'RECOVERED'
     """
@@ -80,13 +80,13 @@ class Damping:
 
     See Also
     --------
-    robustrank.GaussNewton : The solver.
+    robustrank.solvers.GaussNewton : The solver.
 
     Examples
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.2, rng=1)
-    >>> solver = rr.GaussNewton(damping=rr.Damping(initial=10.0, decay=0.9))
+    >>> solver = rr.solvers.GaussNewton(damping=rr.solvers.Damping(initial=10.0, decay=0.9))
     >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
     'RECOVERED'
     """
@@ -120,12 +120,12 @@ class RankSchedule:
 
     See Also
     --------
-    robustrank.GaussNewton : The solver.
+    robustrank.solvers.GaussNewton : The solver.
 
     Examples
     --------
     >>> import robustrank as rr
-    >>> schedule = rr.RankSchedule(extra=2, drop_every=8)
+    >>> schedule = rr.solvers.RankSchedule(extra=2, drop_every=8)
     >>> [schedule.extra_at(step) for step in (0, 8, 16)]
     [2, 1, 0]
     """
@@ -156,15 +156,15 @@ class Settling:
 
     See Also
     --------
-    robustrank.GaussNewton : The solver.
+    robustrank.solvers.GaussNewton : The solver.
 
     Examples
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, noise=0.02, rng=1)
-    >>> solver = rr.GaussNewton(settling=rr.Settling(alpha_h=5.0, start_after=0))
+    >>> solver = rr.solvers.GaussNewton(settling=rr.solvers.Settling(alpha_h=5.0, start_after=0))
     >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
-    'SETTLED'
+    'ESTIMATED'
     """
 
     alpha_h: float = 6.0

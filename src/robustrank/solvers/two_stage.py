@@ -61,14 +61,14 @@ class TwoStage(Solver[TwoStageState]):
 
     See Also
     --------
-    robustrank.MessagePassing : The usual first solver.
-    robustrank.GaussNewton : The usual second solver.
+    robustrank.solvers.MessagePassing : The usual first solver.
+    robustrank.solvers.GaussNewton : The usual second solver.
 
     Examples
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
-    >>> solver = rr.TwoStage(rr.MessagePassing(), rr.GaussNewton(), name="mine")
+    >>> solver = rr.solvers.TwoStage(rr.solvers.MessagePassing(), rr.solvers.GaussNewton(), name="mine")
     >>> result = rr.recover(planted.A, planted.y, rank=2, solver=solver)
     >>> result.status.name, result.solver
     ('RECOVERED', 'mine')
@@ -84,6 +84,14 @@ class TwoStage(Solver[TwoStageState]):
 
     def __post_init__(self) -> None:
         check_count(max_iterations=self.max_iterations)
+
+    @property
+    def models_outliers(self) -> bool:
+        return self.first.models_outliers
+
+    @property
+    def models_faults(self) -> bool:
+        return self.first.models_faults
 
     @property
     def weight_function(self) -> WeightFunction:

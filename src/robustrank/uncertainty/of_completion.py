@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from robustrank.backend import to_numpy
+from robustrank.backend import Array, to_numpy
 from robustrank.linalg import as_vector, point_of
 from robustrank.operators import Entries, UnstoredTangent
+from robustrank.result import Result, SampledObservations
 from robustrank.theory import degrees_of_freedom
 from robustrank.uncertainty.covariance import TangentCovariance
 from robustrank.uncertainty.error_bars import ErrorBars
 from robustrank.uncertainty.noise import left_out_over_deviation
 
 Vector = np.ndarray[Any, Any]
+
+
+def with_entry_error_bars(result: Result) -> Result:
+    """A completion with error bars that are computed when they are needed, also after pickling."""
+    if not isinstance(result.observations, SampledObservations):
+        return result
+    parts = result.left, result.right, result.observations, result.outliers, result.noise
+    return replace(result, accuracy=functools.partial(_of_entries, *parts))
+
+
+def _of_entries(
+    left: Array, right: Array, observations: SampledObservations, outliers: Any, noise: float
+) -> ErrorBars:
+    rows, columns, residual = (to_numpy(part) for part in observations.all())
+    flags = to_numpy(outliers)
+    inlier = ~(flags[rows, columns] if flags.ndim == 2 else flags)
+    return completion_error_bars(left, right, rows, columns, residual, inlier, noise)
 
 
 def completion_error_bars(

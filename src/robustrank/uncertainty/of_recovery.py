@@ -9,7 +9,7 @@ import numpy as np
 from robustrank.backend import namespace, to_numpy
 from robustrank.linalg import point_of
 from robustrank.problem import Problem
-from robustrank.result import Recovery
+from robustrank.result import Result
 from robustrank.uncertainty.covariance import TangentCovariance
 from robustrank.uncertainty.error_bars import ErrorBars
 from robustrank.uncertainty.noise import (
@@ -18,12 +18,12 @@ from robustrank.uncertainty.noise import (
 )
 
 
-def recovery_error_bars(problem: Problem, recovery: Recovery) -> ErrorBars:
+def recovery_error_bars(problem: Problem, result: Result) -> ErrorBars:
     """The error bars of the result of a problem; the covariance is computed when it is needed."""
-    unit = problem.of_rank(recovery.rank).with_unit_rows
+    unit = problem.of_rank(result.rank).with_unit_rows
     factors = to_numpy(problem.row_factors).astype(float)
-    inlier = ~to_numpy(recovery.outliers)
-    residual = to_numpy(recovery.residual).astype(float)
+    inlier = ~to_numpy(result.outliers)
+    residual = to_numpy(result.residual).astype(float)
     # In units in which all A_i have the same norm, noise of equal size differs by these factors.
     spread = np.ones_like(factors)
     if inlier.any() and noise_is_equal(residual[inlier], factors[inlier]):
@@ -34,7 +34,7 @@ def recovery_error_bars(problem: Problem, recovery: Recovery) -> ErrorBars:
     @functools.cache
     def covariance() -> TangentCovariance:
         normalized = unit.normalized()
-        point = point_of(recovery.left, recovery.right)
+        point = point_of(result.left, result.right)
         tangent = normalized.operator.tangent(point.left, point.right, precise=True)
         xp = namespace(normalized.y)
         weights = normalized.operator.asarray(np.where(inlier, spread**-2.0, 0.0))
@@ -42,5 +42,5 @@ def recovery_error_bars(problem: Problem, recovery: Recovery) -> ErrorBars:
 
     # A change of one in the normalized matrix is one of its unit; noise is in that of y.
     scale = unit.units.matrix / unit.units.measurement
-    scaled = left_out_over_deviation(comparable, inlier, freedom, recovery.noise)
-    return ErrorBars(covariance, recovery.noise, scale, int(inlier.sum()) - freedom, scaled)
+    scaled = left_out_over_deviation(comparable, inlier, freedom, result.noise)
+    return ErrorBars(covariance, result.noise, scale, int(inlier.sum()) - freedom, scaled)

@@ -17,7 +17,7 @@ import robustrank as rr
 HERE = Path(__file__).parent
 
 
-def recoveries(folder: Path) -> Iterator[tuple[str, rr.Recovery]]:
+def recoveries(folder: Path) -> Iterator[tuple[str, rr.Result]]:
     """A small result of each kind, by name."""
     exact = rr.simulate.plant(8, 6, 1, 60, outliers=0.1, rng=1)
     yield "exact", rr.recover(exact.A, exact.y, 1, rng=0)
@@ -34,7 +34,7 @@ def recoveries(folder: Path) -> Iterator[tuple[str, rr.Recovery]]:
     yield "float32", rr.recover(single.A, single.y, 1, rng=0)
 
 
-def _ambiguous() -> rr.Recovery:
+def _ambiguous() -> rr.Result:
     """Nearly half of the measurements are those of another matrix."""
     rng = np.random.default_rng(4)
     A = rng.standard_normal((120, 8, 6))
@@ -44,7 +44,7 @@ def _ambiguous() -> rr.Recovery:
     return rr.recover(A, y, 1, rng=0)
 
 
-def _symmetric(signs: list[int], **options: Any) -> rr.Recovery:
+def _symmetric(signs: list[int], **options: Any) -> rr.Result:
     rng = np.random.default_rng(5)
     A, U = rng.standard_normal((60, 7, 7)), rng.standard_normal((7, 2))
     y = np.einsum("mij,ij->m", A, U * signs @ U.T)
@@ -52,7 +52,7 @@ def _symmetric(signs: list[int], **options: Any) -> rr.Recovery:
     return rr.recover(A, y, 2, rng=0, **options)
 
 
-def numbers(result: rr.Recovery) -> dict[str, Any]:
+def numbers(result: rr.Result) -> dict[str, Any]:
     """What the loaded result is compared with."""
     table = result.rank_table
     return {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import to_numpy
-from robustrank.completion import Completion
+from robustrank.result import Result
 
 Values = np.ndarray[Any, Any]
 
@@ -54,12 +54,12 @@ class CompletionArrays:
     @classmethod
     def of(
         cls,
-        completion: Completion,
+        completion: Result,
         row_labels: Sequence[Any] | None = None,
         column_labels: Sequence[Any] | None = None,
     ) -> CompletionArrays:
         """The arrays of a completion; labels that are given replace those of its data frame."""
-        count = completion.certificate.entries
+        count = completion.certificate.measurements
         if count > _MOST:
             raise ValueError(
                 f"the result has {count:,} entries; a report is made of at most {_MOST:,}. "

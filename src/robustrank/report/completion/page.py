@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.completion import Completion
-from robustrank.completion.explanation import advice, stopped_early
 from robustrank.report.canvas import Picture
 from robustrank.report.completion.arrays import CompletionArrays
 from robustrank.report.completion.counts import entry_counts
@@ -20,17 +18,18 @@ from robustrank.report.completion.tables import (
     prediction_tiles,
     undecided_lists,
 )
-from robustrank.report.completion.verdict import meter, sentences
+from robustrank.report.completion.verdict import sentences
 from robustrank.report.figures import spectrum
 from robustrank.report.formatting import capitalized
 from robustrank.report.histogram import histogram
 from robustrank.report.ranks import rank_comparison
 from robustrank.report.rendering import render, versions
-from robustrank.report.verdict import verdict
+from robustrank.report.verdict import meter, verdict
+from robustrank.result import Result
 
 
 def assemble(
-    completion: Completion,
+    completion: Result,
     title: str | None,
     row_labels: Sequence[Any] | None,
     column_labels: Sequence[Any] | None,
@@ -39,15 +38,15 @@ def assemble(
     arrays = CompletionArrays.of(completion, row_labels, column_labels)
     rows, columns = arrays.shape
     matrix = f"A {rows:,} × {columns:,} matrix of rank {completion.rank}"
-    origin = f"completed from {completion.certificate.entries:,} observed entries"
+    origin = f"completed from {completion.certificate.measurements:,} observed entries"
     return render(
         "completion.html",
         title=title or matrix,
         subtitle=f"{matrix}, {origin}" if title else capitalized(origin),
-        verdict=verdict(completion.status),
+        verdict=verdict(completion),
         sentences=sentences(completion, arrays),
-        meter=None if stopped_early(completion.status) else meter(completion.certificate),
-        advice=advice(completion.status, completion.rank),
+        meter=None if completion.stopped is not None else meter(completion.certificate),
+        advice=completion.advice,
         matrix=matrix_tiles(completion, arrays),
         prediction=prediction_tiles(completion.certificate),
         images=matrices(arrays),
@@ -61,7 +60,7 @@ def assemble(
     )
 
 
-def _residuals(completion: Completion, arrays: CompletionArrays) -> Picture:
+def _residuals(completion: Result, arrays: CompletionArrays) -> Picture:
     caption = (
         "The distribution of |observed − completed| over the observed entries, in the units of the "
         "data. If the two groups are well separated, the classification is clear; if they touch, "

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.completion import Completion, CompletionCertificate
-from robustrank.completion.explanation import stopped_early
 from robustrank.report.completion.arrays import Axis, CompletionArrays
 from robustrank.report.completion.counts import entries_per
 from robustrank.report.formatting import number, ratio, share
 from robustrank.report.tables import TextTable, Tile
+from robustrank.result import Certificate, Result
 
 Values = np.ndarray[Any, Any]
 
@@ -21,7 +20,7 @@ _OUTLIERS = 8
 _NAMES = 20
 
 
-def matrix_tiles(completion: Completion, arrays: CompletionArrays) -> list[Tile]:
+def matrix_tiles(completion: Result, arrays: CompletionArrays) -> list[Tile]:
     """What was observed and what was found."""
     (rows, columns), entries = arrays.shape, len(arrays.residuals)
     rejected = int(np.count_nonzero(arrays.rejected))
@@ -38,14 +37,14 @@ def matrix_tiles(completion: Completion, arrays: CompletionArrays) -> list[Tile]
     ]
 
 
-def noise_level(completion: Completion) -> float | None:
+def noise_level(completion: Result) -> float | None:
     """The estimated noise level; None if the run ended before it was estimated."""
-    if stopped_early(completion.status) or not math.isfinite(completion.noise):
+    if completion.stopped is not None or not math.isfinite(completion.noise):
         return None
     return completion.noise
 
 
-def _noise_tile(completion: Completion) -> Tile:
+def _noise_tile(completion: Result) -> Tile:
     noise = noise_level(completion)
     if noise is None:
         return Tile("Noise level σ", "unknown", "the run ended before it was estimated")
@@ -55,23 +54,24 @@ def _noise_tile(completion: Completion) -> Tile:
     return Tile("Noise level σ", number(noise), f"{relative} of a typical entry")
 
 
-def _undecided_tile(name: str, axis: Axis, completion: Completion) -> Tile:
-    if stopped_early(completion.status):
+def _undecided_tile(name: str, axis: Axis, completion: Result) -> Tile:
+    if completion.stopped is not None:
         return Tile(f"Undecided {name}", "all", "the run ended before they were tested")
     count = int(np.count_nonzero(axis.undecided))
     note = f"{share(count, axis.size)} of {axis.size:,}" if count else f"of {axis.size:,}"
     return Tile(f"Undecided {name}", f"{count:,}", note)
 
 
-def prediction_tiles(certificate: CompletionCertificate) -> list[Tile]:
+def prediction_tiles(certificate: Certificate) -> list[Tile]:
     """The errors of predictions of entries that were left out; none without noise."""
     if math.isnan(certificate.held_out_error):
         return []
-    error, trivial = certificate.held_out_error, certificate.trivial_error
+    trivial = certificate.trivial_error
+    error, expected = trivial * certificate.held_out_error, trivial * certificate.expected_error
     bound = certificate.matrix_error
     return [
         Tile("Held-out error", number(error), "standard deviation of the predictions' errors"),
-        Tile("Expected error", number(certificate.expected_error), "from noise and uncertainty"),
+        Tile("Expected error", number(expected), "from noise and uncertainty"),
         Tile("Error of a constant", number(trivial), "if the same value were predicted for all"),
         Tile(
             "Bound on the matrix error",
@@ -124,9 +124,9 @@ class UndecidedList:
     more: int
 
 
-def undecided_lists(completion: Completion, arrays: CompletionArrays) -> list[UndecidedList]:
+def undecided_lists(completion: Result, arrays: CompletionArrays) -> list[UndecidedList]:
     """The names of the undecided rows and columns; none if that is all of them."""
-    if stopped_early(completion.status) or arrays.nothing_decided:
+    if completion.stopped is not None or arrays.nothing_decided:
         return []
     sides = (
         ("rows", arrays.rows, arrays.entry_rows),

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from robustrank.completion import Completion, CompletionCertificate
-from robustrank.completion.explanation import evidence, meaning, stopped_early
 from robustrank.report.completion.arrays import CompletionArrays
 from robustrank.report.formatting import capitalized, with_powers_of_ten
-from robustrank.report.verdict import Meter
-from robustrank.result import counted
+from robustrank.result import Result, counted, explain, meaning_of, objection_sentences
 
 
-def sentences(completion: Completion, arrays: CompletionArrays) -> list[str]:
+def sentences(result: Result, arrays: CompletionArrays) -> list[str]:
     """The meaning of the status, the evidence, objections, and the part that is not certified."""
-    status, certificate = completion.status, completion.certificate
-    happened = capitalized(meaning(status, completion.rank))
-    if stopped_early(status):
+    happened = capitalized(meaning_of(result))
+    if result.stopped is not None:
         return [happened]
-    objections = "; ".join(certificate.objections)
     return [
         happened,
-        with_powers_of_ten(evidence(certificate)),
-        *([f"Not certified: {objections}."] if objections else []),
+        with_powers_of_ten(explain(result.certificate, "entries")),
+        *filter(None, [objection_sentences(result.certificate)]),
         *_undecided(arrays),
     ]
 
@@ -34,13 +29,3 @@ def _undecided(arrays: CompletionArrays) -> list[str]:
     if not named:
         return []
     return [f"The inliers do not determine {' and '.join(named)}: do not use the values there."]
-
-
-def meter(certificate: CompletionCertificate) -> Meter:
-    """The entries that support the matrix against the number required."""
-    return Meter.of(
-        certificate.supporting,
-        certificate.required,
-        certificate.entries,
-        f"{certificate.required:,} required",
-    )

@@ -88,14 +88,14 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
 
     See Also
     --------
-    robustrank.TwoStage : Runs it, followed by another solver.
-    robustrank.RankEstimator : Uses it to find the rank.
+    robustrank.solvers.TwoStage : Runs it, followed by another solver.
+    robustrank.solvers.RankEstimator : Uses it to find the rank.
 
     Examples
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(20, 15, 2, 400, outliers=0.2, outlier_model="flip", rng=1)
-    >>> solver = rr.TwoStage(rr.MessagePassing(target_error=0.1), rr.GaussNewton())
+    >>> solver = rr.solvers.TwoStage(rr.solvers.MessagePassing(target_error=0.1), rr.solvers.GaussNewton())
     >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
     'RECOVERED'
     """
@@ -113,6 +113,14 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     def __post_init__(self) -> None:
         check_positive(target_error=self.target_error)
         check_count(patience=self.patience, max_iterations=self.max_iterations)
+
+    @property
+    def models_outliers(self) -> bool:
+        return True
+
+    @property
+    def models_faults(self) -> bool:
+        return self.faults
 
     @property
     def weight_function(self) -> WeightFunction:

@@ -10,33 +10,33 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
-from robustrank.certificate import Fit, certify, exact_tolerance, is_exact_fit
+from robustrank.certificate import Fit, certify, exact_tolerance, is_exact_fit, untested
 from robustrank.linalg import TangentMap, frobenius_norm, symmetric_factors
 from robustrank.metrics import balance
-from robustrank.operators import OutOfTime, RowScaledTangent, WatchedTangent
+from robustrank.operators import RowScaledTangent, WatchedTangent
 from robustrank.problem import Problem
 from robustrank.result import (
     Attempt,
-    Certificate,
     History,
-    Recovery,
-    Status,
+    Measurements,
+    Result,
     StopReason,
     singular_values,
 )
-from robustrank.solvers.base import Solver
-from robustrank.solvers.monitor import Outcome, zero_state
+from robustrank.solvers import Outcome, Solver
+from robustrank.solvers.monitor import zero_state
 
 # Singular values below this share of the tolerance of an exact fit exist only because the given
 # rank is too large.
 _EMPTY = 0.01
 
 
-def nothing_found(problem: Problem, solver: Solver[Any], reason: StopReason) -> Recovery:
+def nothing_found(problem: Problem, solver: Solver[Any]) -> Result:
     """The zero matrix, as the result of a run that was stopped before its first state."""
     solved = problem.with_unit_rows if solver.unit_rows else problem
     state = zero_state(solved.normalized(), solver)
-    return assemble(problem, solver, Outcome(state, reason, History(()), 0))
+    outcome = Outcome(state, StopReason.INTERRUPTED, History(()), 0)
+    return assemble(problem, solver, outcome, tested=False)
 
 
 def assemble(
@@ -44,12 +44,14 @@ def assemble(
     solver: Solver[Any],
     outcome: Outcome,
     check_time: Callable[[], None] = lambda: None,
-) -> Recovery:
-    """The result of a run, with its certificate and status.
+    *,
+    tested: bool = True,
+) -> Result:
+    """The result of a run, with its certificate.
 
-    ``check_time`` is called before each product of the certificate's tests. If it raises
-    ``OutOfTime``, the result is not certified. If the matrix is not finite in the user's units, the
-    result is the zero matrix.
+    ``check_time`` is called before each product of the certificate's tests, and may raise an
+    exception. A result that is not to be ``tested`` is not certified. If the matrix is not finite
+    in the user's units, the result is the zero matrix.
     """
     state, unit = outcome.state, problem.with_unit_rows
     solved = unit if solver.unit_rows else problem
@@ -59,8 +61,8 @@ def assemble(
     largest = singular_values(state.U * root, state.V * root)[0]
     if not (math.isfinite(largest) and (representable or largest == 0)):
         zero = zero_state(solved.normalized(), solver)
-        reason = outcome.reason if outcome.reason.is_early else StopReason.DIVERGED
-        return assemble(problem, solver, replace(outcome, state=zero, reason=reason))
+        diverged = replace(outcome, state=zero, reason=StopReason.DIVERGED)
+        return assemble(problem, solver, diverged, tested=tested)
     residual = solved.to_user_units(state.residual)
     if not solver.unit_rows:
         residual = residual * problem.row_factors
@@ -76,7 +78,7 @@ def assemble(
         norm = float(frobenius_norm(singular_values(left, right)))
     norm *= units.matrix / unit.units.matrix
     fit = Fit(unit, residual, state.weights, solver.noise_spread(normalized), linearize, norm)
-    certificate, status = _certified(fit, outcome.reason)
+    certificate = certify(fit, outcome.reason) if tested else untested(fit)
     if certificate.is_exact:
         left, right = _without_empty_columns(left, right, _EMPTY * exact_tolerance(problem))
     if problem.symmetric:
@@ -85,14 +87,16 @@ def assemble(
     exact = namespace(residual).asarray(exact, device=like(residual)["device"])
     cutoff = solver.cutoff(state)
     last = outcome.history.checks[-1] if outcome.history.checks else None
-    return Recovery(
+    return Result(
         left=left * root,
         right=right * root,
         outliers=(state.weights == 0) & ~exact,
-        status=status,
         certificate=certificate,
-        residual=residual / problem.row_factors,
+        observations=Measurements(residual / problem.row_factors),
+        noise=0.0 if certificate.is_exact else certificate.sigma,
+        typical_size=float(problem.typical_deviation),
         cutoff=None if cutoff is None else float(cutoff * units.measurement),
+        stopped=outcome.reason if certificate.objections else None,
         history=outcome.history,
         solver=solver.name,
         iterations=outcome.iterations,
@@ -101,28 +105,17 @@ def assemble(
     )
 
 
-def _certified(fit: Fit, reason: StopReason) -> tuple[Certificate, Status]:
-    """The certificate and the status; without the certificate's tests if the time is up."""
-    try:
-        certificate, status = certify(fit, reason)
-    except OutOfTime:  # the result of an interrupted run is not tested either
-        evidence, _ = certify(fit, StopReason.INTERRUPTED)
-        return evidence, Status.TIME_LIMIT
-    if status is Status.SETTLED and fit.problem.is_mostly_constant:
-        status = Status.UNEXPLAINED  # noise does not leave most measurements exactly equal
-    return certificate, status
-
-
-def summarize(recovery: Recovery) -> Attempt:
+def summarize(result: Result) -> Attempt:
     """A result as one of several attempts."""
     return Attempt(
-        solver=recovery.solver,
-        status=recovery.status,
-        rank=recovery.rank,
-        exact_fits=recovery.certificate.exact_fits,
-        misfit=recovery.certificate.misfit,
-        iterations=recovery.iterations,
-        seconds=recovery.seconds,
+        solver=result.solver,
+        status=result.status,
+        rank=result.rank,
+        exact_fits=result.certificate.exact_fits,
+        misfit=result.certificate.misfit,
+        iterations=result.iterations,
+        seconds=result.seconds,
+        stopped=result.stopped,
     )
 
 

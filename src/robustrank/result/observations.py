@@ -1,4 +1,4 @@
-"""The observed entries behind a result, and what they differ by from the matrix."""
+"""The measurements behind a result: what they differ by from it and, of entries, where they are."""
 
 from __future__ import annotations
 
@@ -13,8 +13,19 @@ Vector = np.ndarray[Any, Any]
 Residuals = tuple[Array, Array, Array]  # rows, columns, and values minus the matrix
 
 
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Measurements <A_i, M>, which have no position in the matrix."""
+
+    residuals: Array
+
+
 class Observations(Protocol):
-    """Observed entries and their residuals."""
+    """Observed entries of the matrix and their residuals."""
+
+    @property
+    def residuals(self) -> Array:
+        """The values minus the matrix, in the order given."""
 
     def all(self) -> Residuals:
         """All entries, in the order given."""
@@ -24,6 +35,9 @@ class Observations(Protocol):
 
     def occupied(self, shape: tuple[int, int]) -> tuple[Vector, Vector]:
         """Which rows and which columns have entries that are finite; boolean."""
+
+    def arranged(self, values: Vector, form: tuple[int, ...]) -> Vector:
+        """A number for each entry in the form of the data; NaN where there is no entry."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +65,13 @@ class SampledObservations:
             which[places[finite]] = True
         return flags
 
+    def arranged(self, values: Vector, form: tuple[int, ...]) -> Vector:
+        if len(form) == 1:
+            return values
+        grid = np.full(form, np.nan)
+        grid[to_numpy(self.rows), to_numpy(self.columns)] = values
+        return grid
+
 
 @dataclass(frozen=True, eq=False)
 class MatrixObservations:
@@ -62,6 +83,10 @@ class MatrixObservations:
     values: Vector
     left: Vector
     right: Vector
+
+    @property
+    def residuals(self) -> Array:
+        return self.all()[2]
 
     def all(self) -> Residuals:
         return self.chosen(np.ones(self.values.shape, bool))
@@ -76,3 +101,6 @@ class MatrixObservations:
     def occupied(self, shape: tuple[int, int]) -> tuple[Vector, Vector]:
         finite: Vector = np.isfinite(self.values)
         return np.any(finite, axis=1), np.any(finite, axis=0)
+
+    def arranged(self, values: Vector, form: tuple[int, ...]) -> Vector:
+        return values.reshape(form)

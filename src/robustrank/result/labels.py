@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from robustrank.result.accuracy import checked_positions
+
 Vector = np.ndarray[Any, Any]
 
 _SHOWN = 5  # labels that a message lists
@@ -51,6 +53,13 @@ def frame_like(frame: Any) -> Callable[[Any], Any]:
     """A function, which can be pickled, that makes a data frame with the labels of another."""
     kind: Callable[..., Any] = type(frame)
     return partial(kind, index=frame.index, columns=frame.columns)
+
+
+def numbers_of(given: Any, labels: Any, size: int, name: str) -> Vector:
+    """The numbers of rows or columns, of which numbers or labels are given."""
+    if labels is not None:
+        return positions_of(given, labels, name)
+    return checked_positions(given, size, name)
 
 
 def positions_of(given: Any, labels: Any, name: str) -> Vector:

@@ -1,10 +1,10 @@
-"""Is there a second answer? What can be found on the measurements that a result rejects."""
+"""Is there a second solution? What can be found on the measurements that a result rejects."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,48 +19,46 @@ from robustrank.certificate import (
 from robustrank.linalg import Factors, TangentMap, plain_least_squares, point_of
 from robustrank.operators import PartTangent
 from robustrank.problem import Problem
-from robustrank.result import Alternative, Recovery, Status
+from robustrank.result import Alternative, Result
 
-# A second answer with at least half the support makes a result ambiguous.
+# A second solution with at least half the support makes a result ambiguous.
 _COMPARABLE = 0.5
-# Sensors with a wrong sign agree on the opposite of the matrix. That is a second answer only if so
-# many agree that small measurements, which fit both signs up to noise, could decide.
+# Sensors with a wrong sign agree on the opposite of the matrix. That is a second solution only if
+# enough of them agree that small measurements, which fit both signs up to noise, could decide.
 _OPPOSITE = 0.6
 _EVERYWHERE = "the whole matrix"
-# The second answer must fit this many measurements more than it has parameters.
+# The second solution must fit this many measurements more than it has parameters.
 _BEYOND_CHANCE = 5
 # Residuals within this many standard deviations are consistent with the noise.
 _WITHIN_NOISE = 3.0
-_WHOLE = 0.9  # of the rows and columns: the second answer may differ everywhere
+_WHOLE = 0.9  # of the rows and columns: the second solution may differ everywhere
 _NEGLIGIBLE = 1e-2  # of the norm of the result
 _PARALLEL = 0.99  # the cosine of the angle between the result and a multiple of it
 _STEPS, _DECAY, _ACCURACY = 20, 0.6, 1e-8  # of the robust fit of a part
 
-SolveFactors = Callable[[Problem], Factors | None]
+SolveFactors = Callable[[Problem], Factors]
 
 
-def challenged(problem: Problem, recovery: Recovery, solve: SolveFactors) -> Recovery:
-    """The result, or an AMBIGUOUS one if a second answer has comparable support.
+def second_solution(problem: Problem, result: Result, solve: SolveFactors) -> Alternative | None:
+    """A second matrix with comparable support; None if there is none.
 
-    Only the parts of the matrix in which so many measurements are rejected that a second answer is
-    possible are examined. ``solve`` returns the factors that a solver finds for a problem.
+    Only the parts of the matrix in which so many measurements are rejected that a second solution
+    is possible are examined. ``solve`` returns the factors that a solver finds for a problem.
     """
-    contested = recovery.certificate.contested
+    contested = result.certificate.contested
     if not contested:
-        return recovery
-    search = _Challenge.of(problem.with_unit_rows, recovery)
-    whole = len(contested) > _WHOLE * sum(recovery.shape)
+        return None
+    search = _Search.of(problem.with_unit_rows, result)
+    whole = len(contested) > _WHOLE * sum(result.shape)
     other = search.opposite_sign()
     if other is None:
         other = search.anywhere(solve) if whole else search.in_parts(contested)
-    if other is None:
-        return recovery
-    return replace(recovery, status=Status.AMBIGUOUS, alternative=other)
+    return other
 
 
 @dataclass(frozen=True, eq=False)
-class _Challenge:
-    """The search for a second answer, in the units of the user's matrix and with unit rows."""
+class _Search:
+    """The search for a second solution, in the units of the user's matrix and with unit rows."""
 
     problem: Problem
     tangent: TangentMap  # at the result
@@ -72,20 +70,20 @@ class _Challenge:
     tolerance: float  # the largest |residual| of a measurement that is fitted
 
     @classmethod
-    def of(cls, problem: Problem, recovery: Recovery) -> _Challenge:
-        """The challenge to a result of a problem with unit rows."""
-        point = point_of(recovery.left, recovery.right)
+    def of(cls, problem: Problem, result: Result) -> _Search:
+        """The search for a second solution beside a result of a problem with unit rows."""
+        point = point_of(result.left, result.right)
         tangent = problem.operator.tangent(point.left, point.right)
         tolerance = exact_tolerance(problem) * problem.resolution
-        if recovery.status is not Status.RECOVERED:
-            tolerance = max(tolerance, _WITHIN_NOISE * recovery.certificate.sigma)
+        if not result.certificate.fits_exactly:
+            tolerance = max(tolerance, _WITHIN_NOISE * result.certificate.sigma)
         return cls(
             problem=problem,
             tangent=tangent,
             left=point.scaled_left,
             right=point.right,
-            residual=recovery.residual * problem.row_factors,
-            rejected=to_numpy(recovery.outliers),
+            residual=result.residual * problem.row_factors,
+            rejected=to_numpy(result.outliers),
             labels=repetitions(problem.operator, tangent),
             tolerance=tolerance,
         )
@@ -114,8 +112,6 @@ class _Challenge:
         if not part.scale > 0:  # dead sensors
             return None
         factors = solve(part)
-        if factors is None:
-            return None
         if _multiple(factors, (self.left, self.right)) is not None:
             return None
         measured = self.problem.operator.measure(*factors)
@@ -194,7 +190,7 @@ class _Challenge:
     def _not_dead(self) -> np.ndarray[Any, Any]:
         """The measurements that are not zero up to noise.
 
-        Dead sensors agree on the zero matrix; that is no second answer.
+        Dead sensors agree on the zero matrix; that is not a second solution.
         """
         return to_numpy(namespace(self.residual).abs(self.problem.y)) > self.tolerance
 
@@ -206,8 +202,8 @@ class _Challenge:
 def _multiple(other: Factors, first: Factors) -> float | None:
     """The c for which a matrix is c times the first one, zero if it is negligible; else None.
 
-    Sensors with a wrong gain agree on a multiple, and dead ones on zero: that is no second answer.
-    The opposite sign of a part is one.
+    Sensors with a wrong gain agree on a multiple, and dead ones on zero: neither is a second
+    solution. The opposite sign of a part is one.
     """
     xp = namespace(first[0])
 

@@ -13,7 +13,7 @@ from clock import Clock
 import robustrank as rr
 from robustrank.operators import WatchedTangent
 from robustrank.simulate import Planted, plant
-from robustrank.solvers.candidates import SOFT, STRICT
+from robustrank.solvers.portfolio import SOFT, STRICT
 
 
 @pytest.fixture(scope="module")
@@ -31,24 +31,24 @@ def test_time_limit_and_callback_apply_to_every_candidate() -> None:
     solvers: list[str] = []
 
     def stop_the_third(progress: rr.Progress) -> bool:
-        solvers.append(progress.solver)
+        solvers.append(progress.stage)
         return len(set(solvers)) == 3  # the first candidate, the rank estimate, the second one
 
     result = rr.recover(planted.A, y, 2, callback=stop_the_third)
-    assert result.status is rr.Status.STOPPED
+    assert result.stopped is rr.StopReason.CALLBACK
     assert len(result.attempts) == 2
     limited = rr.recover(planted.A, y, 2, time_limit=0.02)
-    assert limited.status is rr.Status.TIME_LIMIT
+    assert limited.stopped is rr.StopReason.TIME_LIMIT
     assert limited.seconds < 1
 
 
 def test_result_of_an_earlier_candidate_is_kept_at_the_time_limit() -> None:
     planted = plant(30, 24, 2, 450, outliers=0.1, rng=5)
-    stopped_early = rr.MedianTGD(max_iterations=100, name="the first")
-    endless = rr.MedianTGD(max_iterations=10**7, tolerance=0, step_size=1e-6)
-    solver = rr.Portfolio((stopped_early, endless), rank_estimator=None)
+    stopped_early = rr.solvers.MedianTGD(max_iterations=100, name="the first")
+    endless = rr.solvers.MedianTGD(max_iterations=10**7, tolerance=0, step_size=1e-6)
+    solver = rr.solvers.Portfolio((stopped_early, endless), rank_estimator=None)
     result = rr.recover(planted.A, planted.y, 2, solver=solver, time_limit=0.3)
-    assert result.status is rr.Status.TIME_LIMIT
+    assert result.stopped is rr.StopReason.TIME_LIMIT
     assert len(result.attempts) == 2
     assert result.solver == stopped_early.name
 
@@ -57,14 +57,16 @@ def test_the_zero_matrix_is_not_preferred_to_a_result_without_evidence() -> None
     planted = plant(40, 32, 2, 170, outliers=0.1, bounded_noise=0.05, rng=0)
 
     def interrupt_the_second(progress: rr.Progress) -> None:
-        if progress.solver == "message passing":
+        if progress.stage == "message passing":
             raise KeyboardInterrupt
 
-    second = rr.TwoStage(rr.MessagePassing(), rr.GaussNewton(), name="message passing")
-    solver = rr.Portfolio((STRICT, second), rank_estimator=None)
+    second = rr.solvers.TwoStage(
+        rr.solvers.MessagePassing(), rr.solvers.GaussNewton(), name="message passing"
+    )
+    solver = rr.solvers.Portfolio((STRICT, second), rank_estimator=None)
     with pytest.raises(rr.Interrupted) as caught:
         rr.recover(planted.A, planted.y, 2, solver=solver, callback=interrupt_the_second)
-    assert caught.value.recovery.solver == STRICT.name
+    assert caught.value.result.solver == STRICT.name
 
 
 @pytest.mark.usefixtures("default_signals")
@@ -80,12 +82,12 @@ def test_a_stopped_rank_estimate_keeps_the_result_so_far(
     event: str, status: rr.Status, clock: Clock
 ) -> None:
     few = plant(20, 16, 2, 100, rng=0)  # enough for rank 2, but not for the rank given
-    first = rr.Portfolio((SOFT,), rank_estimator=None)
+    first = rr.solvers.Portfolio((SOFT,), rank_estimator=None)
     with pytest.warns(rr.UndersampledWarning):
         alone = rr.recover(few.A, few.y, 5, solver=first)
 
     def watch(progress: rr.Progress) -> bool:
-        estimating = progress.solver == "rank estimate" and progress.iteration >= 2
+        estimating = progress.stage == "rank estimate" and progress.iteration >= 2
         if estimating and event == "Ctrl-C":
             press_ctrl_c()
         if estimating and event == "time":
@@ -98,7 +100,7 @@ def test_a_stopped_rank_estimate_keeps_the_result_so_far(
             result = rr.recover(few.A, few.y, 5, callback=watch, time_limit=limit)
     except rr.Interrupted as interruption:
         assert event == "Ctrl-C"
-        result = interruption.recovery
+        result = interruption.result
     assert result.status is status
     assert result.attempts[-1].status is status
     assert result.solver == "Gauss–Newton"  # the result so far, not the rank estimate
@@ -108,17 +110,19 @@ def test_a_stopped_rank_estimate_keeps_the_result_so_far(
 @pytest.mark.parametrize("event", ["callback", "time"])
 def test_a_stopped_rank_estimate_does_not_lose_a_settled_result(event: str, clock: Clock) -> None:
     planted = plant(40, 32, 2, 600, outliers=0.05, bounded_noise=1.5, condition_number=20.0, rng=0)
-    alone = rr.recover(planted.A, planted.y, 2, solver=rr.Portfolio((SOFT,), rank_estimator=None))
-    assert alone.status is rr.Status.SETTLED
+    alone = rr.recover(
+        planted.A, planted.y, 2, solver=rr.solvers.Portfolio((SOFT,), rank_estimator=None)
+    )
+    assert alone.status is rr.Status.ESTIMATED
 
     def watch(progress: rr.Progress) -> bool:
-        if progress.solver == "rank estimate" and event == "time":
+        if progress.stage == "rank estimate" and event == "time":
             clock.forward(100)
-        return progress.solver == "rank estimate" and event == "callback"
+        return progress.stage == "rank estimate" and event == "callback"
 
     limit = 100 if event == "time" else None
     result = rr.recover(planted.A, planted.y, 2, callback=watch, time_limit=limit)
-    assert result.status is (rr.Status.STOPPED if event == "callback" else rr.Status.SETTLED)
+    assert result.status is (rr.Status.STOPPED if event == "callback" else rr.Status.ESTIMATED)
     assert np.array_equal(result.matrix, alone.matrix)
 
 
@@ -127,24 +131,26 @@ def test_no_other_candidate_is_tried_after_an_interrupted_rank_estimate() -> Non
     planted = [plant(16, 12, r, 260, outliers=0.45, outlier_model="scale", rng=r) for r in (1, 3)]
     tried = []
 
-    class Recorded(rr.GaussNewton):
+    class Recorded(rr.solvers.GaussNewton):
         def start(self, problem: Any, rng: Any) -> Any:
             tried.append(problem.rank)
             return super().start(problem, rng)
 
-    class Interrupted(rr.MessagePassing):
+    class Interrupted(rr.solvers.MessagePassing):
         def step(self, problem: Any, state: Any) -> Any:
             after = super().step(problem, state)
             if bool(np.any(after.moved == 0)):  # finished on one of the problems
                 press_ctrl_c()
             return after
 
-    estimator = rr.RankEstimator(
+    estimator = rr.solvers.RankEstimator(
         Interrupted(
             target_error=1e-3, target_error_at_full_rank=0.25, patience=10, max_iterations=100
         )
     )
-    solver = rr.Portfolio((Recorded(max_iterations=5), Recorded()), rank_estimator=estimator)
+    solver = rr.solvers.Portfolio(
+        (Recorded(max_iterations=5), Recorded()), rank_estimator=estimator
+    )
     with pytest.raises(rr.Interrupted):
         list(rr.recover_many([(p.A, p.y) for p in planted], 4, batch=2, solver=solver))
     assert tried == [4]
@@ -166,15 +172,15 @@ def test_the_time_limit_covers_the_certificate(
     monkeypatch.setattr(WatchedTangent, "normal_map", slow)
     result = rr.recover(planted.A, planted.y, 2, solver="gauss-newton", time_limit=100)
     assert result.seconds < 200
-    assert result.status is rr.Status.TIME_LIMIT
+    assert result.stopped is rr.StopReason.TIME_LIMIT
     assert not result.certificate.objections
     assert np.array_equal(result.matrix, plain.matrix)
-    assert result.attempts[-1].status is rr.Status.TIME_LIMIT
+    assert result.attempts[-1].stopped is rr.StopReason.TIME_LIMIT
 
 
 def test_iterations_leave_time_for_the_certificate() -> None:
     planted = plant(20, 15, 2, 400, outliers=0.05, rng=11)
-    endless = rr.MedianTGD(tolerance=0, max_iterations=10**9)
+    endless = rr.solvers.MedianTGD(tolerance=0, max_iterations=10**9)
     result = rr.recover(planted.A, planted.y, 2, solver=endless, time_limit=1.0)
     assert result.status is rr.Status.RECOVERED
     assert 0.8 < result.seconds <= 1.0
@@ -182,10 +188,10 @@ def test_iterations_leave_time_for_the_certificate() -> None:
 
 def test_no_certificate_after_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     planted = plant(20, 15, 2, 400, outliers=0.05, rng=11)
-    endless = rr.MedianTGD(tolerance=0, max_iterations=10**9)
-    monkeypatch.setattr("robustrank.solvers.search._ITERATING", 1.0)
+    endless = rr.solvers.MedianTGD(tolerance=0, max_iterations=10**9)
+    monkeypatch.setattr("robustrank.search.one_problem._ITERATING", 1.0)
     result = rr.recover(planted.A, planted.y, 2, solver=endless, time_limit=0.5)
-    assert result.status is rr.Status.TIME_LIMIT
+    assert result.stopped is rr.StopReason.TIME_LIMIT
     assert result.certificate.exact_fits >= result.certificate.required
 
 
@@ -252,5 +258,5 @@ def test_other_candidates_are_tried_unless_the_evidence_is_clear(offset: float, 
     y = planted.y + 0.005 * deviation * np.random.default_rng(0).standard_normal(300)
     y[:20] += offset * deviation
     result = rr.recover(planted.A, y, 1)
-    assert result.status is rr.Status.SETTLED
+    assert result.status is rr.Status.ESTIMATED
     assert len(result.attempts) == tried

@@ -13,10 +13,10 @@ from robustrank.backend import like, namespace, to_numpy
 from robustrank.certificate import exact_tolerance, noise_statistics
 from robustrank.linalg import Point, point_of, sample_quantile
 from robustrank.problem import Problem
-from robustrank.solvers.base import Solver, has_few_unknowns
+from robustrank.solvers import Outcome, Solver
+from robustrank.solvers.base import has_few_unknowns
 from robustrank.solvers.evidence_fit import EvidenceFit, EvidenceFitState
 from robustrank.solvers.group_fit import Fault, GroupFit, GroupFitState
-from robustrank.solvers.monitor import Outcome
 
 _SIMILAR = 1.5
 # Residuals with a smaller kurtosis or a larger skewness may belong to two groups of sensors that
@@ -55,21 +55,13 @@ class Fitted(NamedTuple):
         return float(np.median(added)) / deviation if deviation > 0 else math.inf
 
 
-class Stopped(Exception):  # noqa: N818  # not an error
-    """The user or the time limit stopped a fit."""
-
-    def __init__(self, solver: Solver[Any], outcome: Outcome) -> None:
-        super().__init__(outcome.reason.value)
-        self.solver, self.outcome = solver, outcome
-
-
 @dataclass(frozen=True)
 class FinalFit:
     """Tries several explanations and keeps the one with the most evidence.
 
     Noise may be proportional to the norm of each A_i or of equal size for all, and a part of the
     sensors may share an offset or a gain. ``drive`` runs a solver on a problem. The methods return
-    None if no fit has a majority of inliers, and raise ``Stopped``.
+    None if no fit has a majority of inliers.
     """
 
     drive: Drive
@@ -104,7 +96,7 @@ class FinalFit:
         return best
 
     def _fitted(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
-        outcome = self._run(fit, problem)
+        outcome = self.drive(fit, problem)
         state = outcome.state
         if not (isinstance(state, EvidenceFitState) and math.isfinite(state.evidence)):
             return None
@@ -115,18 +107,12 @@ class FinalFit:
         fit, margin = best.solver, _CLEARLY_MORE * problem.operator.measurements
         steps = _STEPS if has_few_unknowns(problem) else _STEPS_IF_LARGE
         groups = GroupFit(best.state.point, fault, max_iterations=steps, name=fit.name)
-        state = self._run(groups, problem).state
+        state = self.drive(groups, problem).state
         if not (isinstance(state, GroupFitState) and state.best.evidence > best.evidence + margin):
             return None
         found = state.best
         without = self._fitted(problem, replace(fit, initial=found.point, excluded=found.smaller))
         return without and without._replace(evidence=found.evidence)
-
-    def _run(self, solver: Solver[Any], problem: Problem) -> Outcome:
-        outcome = self.drive(solver, problem)
-        if outcome.reason.is_early:
-            raise Stopped(solver, outcome)
-        return outcome
 
 
 def rows_differ(problem: Problem) -> bool:

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from robustrank.api.engines import WatchedEngine
-from robustrank.api.error_bars import recovery_with_error_bars
 from robustrank.api.inputs import (
-    Interrupted,
-    SensingDataLost,
     checked_problem,
     checked_start,
+    engine_of,
     memory_needed,
     solver_from,
 )
 from robustrank.api.positive import positive_semidefinite
 from robustrank.api.remedy import with_remedy
+from robustrank.api.running import new_run, returned, validation
 from robustrank.backend import (
     Seed,
     as_generator,
-    as_seconds,
     explain_memory_errors,
     limited_blas_threads,
     threads_for,
 )
-from robustrank.operators import DataLost, OutOfTime, how_it_was_read
-from robustrank.result import Recovery, Status
-from robustrank.solvers import Callback, Portfolio, Solver, solve, solve_without_rank
+from robustrank.operators import how_it_was_read
+from robustrank.result import Result, StopReason
+from robustrank.run import Callback
+from robustrank.search import solve, solve_without_rank
+from robustrank.solvers import Portfolio, Solver
+from robustrank.uncertainty import recovery_error_bars
 
 
 def recover(
@@ -46,8 +46,8 @@ def recover(
     psd: bool = False,
     memory_limit: int | str | None = None,
     client: Any = None,
-    start: Recovery | tuple[Any, Any] | None = None,
-) -> Recovery:
+    start: Result | tuple[Any, Any] | None = None,
+) -> Result:
     """Recover a low-rank matrix M from measurements y_i = <A_i, M>, some of which are outliers.
 
     Parameters
@@ -68,7 +68,7 @@ def recover(
         The m measurements, of the same dtypes. Outliers may have any size, infinity included.
     rank
         The rank of M or an upper bound on it. With ``solver="auto"`` a lower rank is used if the
-        result can be certified with it. None: it is estimated, and ``Recovery.rank_table`` compares
+        result can be certified with it. None: it is estimated, and ``Result.rank_table`` compares
         it with other ranks.
     shape
         (n1, n2), needed only if A is two-dimensional; an operator of PyLops may know it.
@@ -96,7 +96,7 @@ def recover(
         eigenvalue is not certified.
     memory_limit
         How much memory the process may use if A is read in blocks, in bytes or as text such as
-        ``"2GB"``; default: half of what is available. ``Recovery.data`` says how the data was read.
+        ``"2GB"``; default: half of what is available. ``Result.data`` says how the data was read.
     client
         A ``distributed.Client``: the computation runs on the workers of its cluster, which read A
         themselves; needs ``pip install 'robustrank[cluster]'``.
@@ -106,7 +106,7 @@ def recover(
 
     Returns
     -------
-    Recovery
+    Result
         The factors, the outliers, and a status that says whether the result can be used.
 
     Raises
@@ -114,11 +114,11 @@ def recover(
     ValueError, TypeError
         If the input is invalid; the message says what was passed and what is expected.
     Interrupted
-        On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``recovery``. During the
+        On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``result``. During the
         validation of the input there is no result, and a plain KeyboardInterrupt is raised.
     SensingDataLost
         If a file can no longer be read or all workers of a cluster are gone; it has the result so
-        far in ``recovery``.
+        far in ``result``.
     OSError
         If A cannot be read during the validation of the input.
     TimeoutError
@@ -150,74 +150,41 @@ def recover(
     >>> rr.recover(planted.A, planted.y).rank
     2
     """
-    began = time.perf_counter()
     chosen = solver_from(solver)
-    limit = None if time_limit is None else as_seconds(time_limit=time_limit)
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback={callback!r} cannot be called; expected a function")
-    recovery = None
-    engine = WatchedEngine(client, None if limit is None else began + limit)
-    try:
-        with explain_memory_errors(memory_needed(A)):
-            problem = checked_problem(
-                A,
-                y,
-                1 if rank is None else rank,
-                shape,
-                device,
-                symmetric or psd,
-                memory_limit=memory_limit,
-                engine=engine,
-            )
-            factors = (
-                None if start is None else checked_start(start, problem.operator.matrix_shape, rank)
-            )
-            if limit is not None:
-                limit -= time.perf_counter() - began
-            with limited_blas_threads(threads_for(problem.numbers)):
-                if rank is None:
-                    recovery = solve_without_rank(
-                        problem,
-                        chosen,
-                        as_generator(rng),
-                        callback=callback,
-                        time_limit=limit,
-                        start=factors,
-                    )
-                else:
-                    (recovery,) = solve(
-                        [problem],
-                        chosen,
-                        as_generator(rng),
-                        callback=callback,
-                        time_limit=limit,
-                        start=factors,
-                    )
-        seconds = time.perf_counter() - began
-        recovery = replace(
-            recovery,
-            passes=problem.counter.passes,
-            seconds=seconds,
-            data=how_it_was_read(problem.operator),
-            symmetric=symmetric or psd,
+    run = new_run(callback, time_limit)
+    with validation(), explain_memory_errors(memory_needed(A)):
+        problem = checked_problem(
+            A,
+            y,
+            1 if rank is None else rank,
+            shape,
+            device,
+            symmetric or psd,
+            memory_limit=memory_limit,
+            engine=engine_of(client, run.check),
         )
-        recovery = with_remedy(recovery, problem, rank)
-        if psd:
-            recovery = positive_semidefinite(recovery)
-        recovery = recovery_with_error_bars(recovery, problem)
-    except KeyboardInterrupt:
-        if recovery is None:  # during validation: there is no result yet
-            raise
-        recovery = replace(recovery, status=Status.INTERRUPTED)
-    except DataLost as error:
-        raise OSError(str(error)) from error
-    except OutOfTime:  # nowhere else than during validation
-        raise TimeoutError(
-            "the time limit was reached while the sensing data was validated; allow at least as "
-            "much time as a few passes over it take"
-        ) from None
-    if recovery.status is Status.INTERRUPTED:
-        if engine.failure is not None:
-            raise SensingDataLost(str(engine.failure), recovery) from engine.failure
-        raise Interrupted(recovery)
-    return recovery
+        factors = (
+            None if start is None else checked_start(start, problem.operator.matrix_shape, rank)
+        )
+    with (
+        explain_memory_errors(memory_needed(A)),
+        limited_blas_threads(threads_for(problem.numbers)),
+    ):
+        if rank is None:
+            result = solve_without_rank(problem, chosen, as_generator(rng), run, start=factors)
+        else:
+            result = solve(problem, chosen, as_generator(rng), run, start=factors)
+    result = replace(
+        result,
+        passes=problem.counter.passes,
+        seconds=run.seconds,
+        data=how_it_was_read(problem.operator),
+        symmetric=symmetric or psd,
+    )
+
+    def finished() -> Result:
+        helped = with_remedy(result, problem, rank)
+        return positive_semidefinite(helped) if psd else helped
+
+    final = run.finish(finished, lambda: replace(result, stopped=StopReason.INTERRUPTED))
+    return returned(replace(final, accuracy=partial(recovery_error_bars, problem, final)), run)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -13,13 +12,17 @@ from robustrank.backend import Array, as_generator, namespace, to_numpy
 from robustrank.certificate import edge_of_noise
 from robustrank.linalg import Factors, Triplets, lower_median, scale_columns, weighted
 from robustrank.problem import Problem
-from robustrank.result import RankRow, RankTable, StopReason
-from robustrank.solvers.driver import drive
-from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
+from robustrank.result import Check, RankRow, RankTable
+from robustrank.run import Run
+from robustrank.solvers import (
+    Drive,
+    GaussNewton,
+    GaussNewtonState,
+    Outcome,
+    Settling,
+    TruncatedWeights,
+)
 from robustrank.solvers.initialization import normalized_factors
-from robustrank.solvers.monitor import Callback, Outcome, Progress
-from robustrank.solvers.schedules import Settling
-from robustrank.solvers.weights import TruncatedWeights
 
 # Ranks are tried up to so many degrees of freedom for each measurement.
 _LARGEST_SHARE = 0.6
@@ -67,15 +70,14 @@ class RankGrowth:
     """
 
     problem: Problem
-    callback: Callback | None = None
-    ends: float | None = None  # the time at which to stop
+    run: Run
     start: Factors | None = None  # of the first fit, in the user's units
     best: RankFit | None = None
     rows: dict[int, RankRow] = field(default_factory=dict)
-    stopped: StopReason | None = None  # if the user or the time limit stopped it
+    driving: tuple[GaussNewton, Drive[GaussNewtonState]] | None = None  # the present fit
 
-    def run(self) -> RankFit | None:
-        """The fit of the rank to use; None if it was stopped before there was one."""
+    def grow(self) -> RankFit | None:
+        """The fit of the rank to use; None if there is none that is finite."""
         most = self.most
         if self.start is None:
             factors = self._first_components(min(most, _FIRST_COMPONENTS))
@@ -83,8 +85,7 @@ class RankGrowth:
             factors = normalized_factors(self._solved, self.start)
         while True:
             fit = self._fit(factors)
-            if fit is None or self.stopped is not None:
-                self.best = self.best or fit
+            if fit is None:
                 return self.best
             if self.best is not None:
                 freedom = self._fitted_freedom(fit.rank, self.best.rank)
@@ -151,28 +152,22 @@ class RankGrowth:
         return left[:, :count], values[:count], right[:, :count]
 
     def _fit(self, factors: Factors) -> RankFit | None:
-        """The fit of the rank of some factors, continued from them; None if it did not begin."""
-        rank, misfits, ended = int(factors[0].shape[1]), [], False
+        """The fit of the rank of some factors, continued from them; None if it is not finite."""
+        rank, misfits = int(factors[0].shape[1]), list[float]()
         solver = GaussNewton(
             settling=Settling(start_after=0), max_iterations=_MOST_STEPS, initial=factors
         )
 
-        def watch(progress: Progress) -> bool:
-            nonlocal ended
-            if self.callback is not None and self.callback(progress):
-                return True
-            misfits.append(progress.misfit)
+        def ended(check: Check) -> bool:
+            misfits.append(check.misfit)
             stalled = len(misfits) > _FIRST_STEPS and misfits[-1] > _PROGRESS * misfits[-2]
-            ended = stalled or misfits[-1] < _EXACT
-            return ended
+            return stalled or misfits[-1] < _EXACT
 
-        remaining = None if self.ends is None else self.ends - time.perf_counter()
-        problem = self._solved.of_rank(rank)
-        (outcome,) = drive([problem], solver, as_generator(0), callback=watch, time_limit=remaining)
-        if outcome.reason.is_early and not (outcome.reason is StopReason.CALLBACK and ended):
-            self.stopped = outcome.reason
+        drive = Drive([self._solved.of_rank(rank)], solver, self.run, ended)
+        self.driving = solver, drive
+        (outcome,) = drive.to_the_end(as_generator(0))
         state = outcome.state
-        if not isinstance(state, GaussNewtonState):  # it was stopped during the first pass
+        if not isinstance(state, GaussNewtonState):
             return None
         typical = _typical(state.residual)
         row = self._row(state, typical, self._freedom(rank))

@@ -13,7 +13,7 @@ import robustrank as rr
 from robustrank.linalg import Factors
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
-from robustrank.solvers.challengers import challenged
+from robustrank.search.second_solution import challenged
 
 N1, N2 = 14, 12
 FREEDOM = N1 + N2 - 1
@@ -142,7 +142,7 @@ def given(factors: Factors, _: Problem) -> Factors:
     return factors
 
 
-def contested_everywhere(result: rr.Recovery) -> rr.Recovery:
+def contested_everywhere(result: rr.Result) -> rr.Result:
     """The result as if a second answer were possible everywhere."""
     everywhere = tuple(range(N1 + N2))
     return replace(result, certificate=replace(result.certificate, contested=everywhere))
@@ -181,7 +181,7 @@ def test_a_result_without_contested_parts_is_not_challenged() -> None:
     assert challenged(problem, result, never) is result
 
 
-class Watched(rr.GaussNewton):
+class Watched(rr.solvers.GaussNewton):
     """Ctrl-C when a part of the measurements is being solved."""
 
     def start(self, problem: Problem, rng: Any) -> Any:
@@ -192,11 +192,13 @@ class Watched(rr.GaussNewton):
 
 def test_ctrl_c_during_the_search_is_not_lost() -> None:
     two = impostor(0.45, 0)
-    solver = rr.Portfolio((Watched(settling=rr.Settling(start_after=0)),), rank_estimator=None)
+    solver = rr.solvers.Portfolio(
+        (Watched(settling=rr.solvers.Settling(start_after=0)),), rank_estimator=None
+    )
     with pytest.raises(rr.Interrupted) as caught:
         rr.recover(two.A, two.y, 1, solver=solver)
-    assert caught.value.recovery.status is rr.Status.INTERRUPTED
-    assert error(caught.value.recovery.matrix, two.matrix) < 1e-8
+    assert caught.value.result.stopped is rr.StopReason.INTERRUPTED
+    assert error(caught.value.result.matrix, two.matrix) < 1e-8
 
 
 def test_a_callback_that_stops_the_search_leaves_the_result_uncertified() -> None:
@@ -211,7 +213,7 @@ def test_a_callback_that_stops_the_search_leaves_the_result_uncertified() -> Non
     assert plain.status is rr.Status.AMBIGUOUS
     runs = sum(starts)  # the last of which is the search for a second answer
     starts.clear()
-    assert rr.recover(two.A, two.y, 1, callback=stop_the_last_run).status is rr.Status.STOPPED
+    assert rr.recover(two.A, two.y, 1, callback=stop_the_last_run).stopped is rr.StopReason.CALLBACK
 
 
 def test_a_search_without_a_result_keeps_the_result() -> None:

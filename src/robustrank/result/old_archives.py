@@ -1,0 +1,118 @@
+"""Headers of results that earlier versions saved, in the form of this version."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+Matrix = np.ndarray[Any, Any]
+
+# The formats of earlier versions with their last version: results of recover, and of complete.
+_RECOVERY, _COMPLETION = "robustrank-recovery", "robustrank-completion"
+FORMATS = {_RECOVERY: 3, _COMPLETION: 1}
+_STATUSES = {"SETTLED": "ESTIMATED", "UNEXPLAINED": "INCONCLUSIVE"}
+# Statuses of runs that ended early.
+_STOPPED = {
+    "TIME_LIMIT": "TIME_LIMIT",
+    "STOPPED": "CALLBACK",
+    "INTERRUPTED": "INTERRUPTED",
+    "ITERATION_LIMIT": "ITERATIONS",
+    "DIVERGED": "DIVERGED",
+}
+_NOT_CERTIFIED = "the version of robustrank that saved the result did not certify it"
+
+
+def current_header(header: dict[str, Any], arrays: dict[str, Matrix]) -> dict[str, Any]:
+    """The header as this version writes it; that of an earlier version is translated."""
+    if header["format"] == _RECOVERY:
+        return _of_recovery(header, arrays)
+    return _of_completion(header) if header["format"] == _COMPLETION else header
+
+
+def _of_recovery(header: dict[str, Any], arrays: dict[str, Matrix]) -> dict[str, Any]:
+    old, shape = header["certificate"], (len(arrays["left"]), len(arrays["right"]))
+    status = _status(header)
+    exact = old["exact_fits"] >= old["required"] and not old["objections"]
+    certificate = old | {
+        "supporting": old["exact_fits"] if exact else old["inliers"],
+        "decided_rows": shape[0],
+        "decided_columns": shape[1],
+        "objections": _objections(old["objections"], status),
+    }
+    symmetric = header.get("symmetric")
+    return header | {
+        **_run(header),
+        "certificate": certificate,
+        "noise": 0.0 if exact else old["sigma"],
+        "typical_size": old["sigma"] / old["noise"] if old["noise"] > 0 else math.nan,
+        "attempts": [one | _run(one) for one in header["attempts"]],
+        "rank_table": header.get("rank_table"),
+        "data": header.get("data", ""),
+        "remedy": header.get("remedy", ""),
+        "symmetric": _is_symmetric(arrays) if symmetric is None else symmetric,
+        "is_frame": False,
+        "row_labels": None,
+        "column_labels": None,
+    }
+
+
+def _of_completion(header: dict[str, Any]) -> dict[str, Any]:
+    old, typical = dict(header["certificate"]), header["typical_size"]
+    entries, sigma, trivial = old.pop("entries"), old.pop("noise"), old["trivial_error"]
+    certificate = old | {
+        "measurements": entries,
+        "independent": entries,
+        "exact_fits": old["inliers"] if sigma == 0 else 0,
+        "sigma": sigma,
+        "noise": sigma / typical,
+        "held_out_error": old["held_out_error"] / trivial,
+        "expected_error": old["expected_error"] / trivial,
+        "objections": _objections(old["objections"], _status(header)),
+        "noise_statistics": [],
+        "contested": [],
+    }
+    return header | {
+        **_run(header),
+        "certificate": certificate,
+        "cutoff": None,
+        "solver": "",
+        "iterations": 0,
+        "passes": 0.0,
+        "data": "",
+        "remedy": "",
+        "symmetric": False,
+        "attempts": [],
+        "alternative": None,
+    }
+
+
+def _status(record: dict[str, Any]) -> str:
+    """The status of a result or of an attempt, under its present name."""
+    name = record["status"]
+    return "INCONCLUSIVE" if name in _STOPPED else str(_STATUSES.get(name, name))
+
+
+def _run(record: dict[str, Any]) -> dict[str, Any]:
+    return {"status": _status(record), "stopped": _STOPPED.get(record["status"])}
+
+
+def _objections(known: list[str], status: str) -> list[str]:
+    """The reasons against a result; earlier versions did not list all of them."""
+    certified = status in ("RECOVERED", "ESTIMATED", "AMBIGUOUS")
+    return known if known or certified else [_NOT_CERTIFIED]
+
+
+def _is_symmetric(arrays: dict[str, Matrix]) -> bool:
+    """Whether a result is one for symmetric matrices, if the file does not say that.
+
+    The matrix of such a result is symmetric up to rounding, and others with noise are not.
+    """
+    left, right = (arrays[name] for name in ("left", "right"))
+    if left.shape != right.shape:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix = left @ right.T
+        rounding = 100 * float(np.finfo(left.dtype).eps) * float(np.linalg.norm(matrix))
+        return float(np.linalg.norm(matrix - matrix.T)) <= rounding

@@ -1,0 +1,6 @@
+"""From a problem to the best result: the solvers that are tried, and the rank."""
+
+from robustrank.search.one_problem import solve
+from robustrank.search.unknown_rank import solve_without_rank
+
+__all__ = ["solve", "solve_without_rank"]
