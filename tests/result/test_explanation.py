@@ -11,12 +11,21 @@ from typing import Any
 import pytest
 
 from robustrank.certificate.counting import required_fits
-from robustrank.result import Certificate, Status, exact_sentence, explain, noise_sentence
+from robustrank.result import (
+    Certificate,
+    Status,
+    StopReason,
+    exact_sentence,
+    explain,
+    noise_sentence,
+    objection_sentences,
+)
 
 CERTIFICATE = Certificate(
     exact_fits=380,
     required=201,
     inliers=385,
+    supporting=380,
     measurements=400,
     independent=400,
     degrees_of_freedom=66,
@@ -45,59 +54,62 @@ def test_sentences_state_the_numbers() -> None:
     assert noise_sentence(CERTIFICATE) == NOISY
 
 
-EXPLANATIONS: dict[str, tuple[Status, dict[str, Any], str]] = {
-    "recovered": (Status.RECOVERED, {}, f"{EXACT}; at least 201 are required."),
-    "settled": (Status.ESTIMATED, {}, f"{NOISY}."),
+EXPLANATIONS: dict[str, tuple[dict[str, Any], str]] = {
+    "exact": ({}, f"{EXACT}; at least 201 are required."),
+    "up to noise": ({"exact_fits": 7}, f"{NOISY}."),
     "too few measurements": (
-        Status.UNDERDETERMINED,
         {"required": 1500},
         f"{EXACT}. No result can be certified with so few measurements: at least 1,500 are "
         "required.",
     ),
-    "too little evidence": (
-        Status.INCONCLUSIVE,
-        {"exact_fits": 7},
-        f"{NOISY}. The evidence for this is 30; at least 36 is required.",
-    ),
-    "enough evidence, but too noisy": (
-        Status.INCONCLUSIVE,
-        {"exact_fits": 7, "evidence": 40.0, "objections": ("there is too much noise",)},
-        f"{NOISY}. There is too much noise.",
-    ),
     "exact, but too few": (
-        Status.INCONCLUSIVE,
         {"exact_fits": 80, "noise": 1e-15},
         f"80{EXACT[3:]}. At least 201 are required.",
     ),
-    "no evidence": (
-        Status.INCONCLUSIVE,
-        {"exact_fits": 7, "evidence": -math.inf},
+    "too few inliers": (
+        {"exact_fits": 7, "sigma": math.inf},
         f"7{EXACT[3:]}. At least 201 are required.",
     ),
-    "objections": (
-        Status.INCONCLUSIVE,
-        {"objections": ("one reason", "another reason")},
-        f"{EXACT}; at least 201 are required. One reason. Another reason.",
-    ),
     "not identified": (
-        Status.NOT_IDENTIFIED,
         {"unidentified": "row 3"},
         f"{EXACT}; at least 201 are required. No measurement depends on row 3 of the matrix.",
     ),
-    "ambiguous": (Status.AMBIGUOUS, {}, f"{EXACT}; at least 201 are required."),
-    "ambiguous up to noise": (Status.AMBIGUOUS, {"exact_fits": 7}, f"{NOISY}."),
     "repeated measurements": (
-        Status.ESTIMATED,
-        {"independent": 390},
+        {"exact_fits": 7, "independent": 390},
         f"{NOISY.replace('400', '390 independent')}.",
+    ),
+    "left out": (
+        {"exact_fits": 7, "trivial_error": 2.0, "held_out_error": 0.05, "expected_error": 0.04},
+        f"{NOISY}. Measurements that were left out are predicted up to 0.1 (expected: 0.08; by a "
+        "constant: 2).",
     ),
 }
 
 
 @pytest.mark.parametrize("case", EXPLANATIONS)
 def test_evidence_is_explained(case: str) -> None:
-    status, changes, expected = EXPLANATIONS[case]
-    assert explain(status, replace(CERTIFICATE, **changes)) == expected
+    changes, expected = EXPLANATIONS[case]
+    assert explain(replace(CERTIFICATE, **changes)) == expected
+
+
+def test_measurements_of_a_completion_are_entries() -> None:
+    assert explain(CERTIFICATE, "entries") == (
+        f"{EXACT.replace('measurements', 'entries')}; at least 201 are required."
+    )
+
+
+def test_objections_are_sentences() -> None:
+    assert objection_sentences(CERTIFICATE) == ""
+    doubtful = CERTIFICATE.with_objections("one reason").with_objections("another")
+    assert objection_sentences(doubtful) == "One reason. Another."
+
+
+def test_reasons_to_stop_say_what_to_do() -> None:
+    for reason in StopReason:
+        assert re.fullmatch(r"\S.*\.", reason.advice), reason
+        assert str(reason) == reason.value
+    early = {StopReason.TIME_LIMIT, StopReason.CALLBACK, StopReason.INTERRUPTED}
+    assert {reason for reason in StopReason if reason.by_user} == early
 
 
 def required(measurements: int, freedom: int, tolerance: float) -> int:

@@ -480,7 +480,8 @@ def unsupported(sample: Sample, factors: tuple[Array, Array]) -> Solution:
     inliers = np.abs(to_numpy(residual)) <= CUTOFF * noise
     rows, columns = (np.zeros(n, bool) for n in sample.shape)
     support = Support(rows, columns, np.zeros_like(inliers))
-    return Solution(*factors, inliers, support, noise, noise_level=noise / sample.deviation)
+    level = noise / sample.deviation if noise else 0.0
+    return Solution(*factors, inliers, support, noise, noise_level=level)
 
 
 def concluded_support(solution: Solution, entries: int) -> bool:

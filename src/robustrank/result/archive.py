@@ -156,6 +156,7 @@ def _result(arrays: dict[str, Matrix], header: dict[str, Any]) -> Result:
     outliers = arrays["outliers"]
     if outliers.dtype != bool or outliers.shape not in _forms(observations, shape):
         raise ValueError("the dtype or the shape of an array")
+    _status(header["status"])
     numbers = checked(header["certificate"], Certificate)
     certificate = Certificate(**numbers | {name: tuple(numbers[name]) for name in _TUPLES})
     if not of_entries and certificate.measurements != len(outliers):
@@ -183,7 +184,7 @@ def _result(arrays: dict[str, Matrix], header: dict[str, Any]) -> Result:
         undecided_columns=undecided[1],
         alternative=_alternative(arrays, header["alternative"]),
         rank_table=_rank_table(header["rank_table"]),
-        history=_history(arrays.get("history")),
+        history=_history(arrays.get("history") if of_entries else arrays["history"]),
         attempts=_attempts(header["attempts"]),
         row_labels=labels[0],
         column_labels=labels[1],

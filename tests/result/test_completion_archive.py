@@ -130,7 +130,7 @@ HEADERS: dict[str, Any] = {
     "noise": "small",
     "is_frame": 1,
     "row_labels": {"dtype": "os.system", "name": None},
-    "certificate": {"entries": -1},
+    "certificate": {"measurements": -1},
     "rank_table": {"rows": 3, "chosen": 1, "largest": 1},
 }
 
