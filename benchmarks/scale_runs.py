@@ -91,7 +91,7 @@ class Outcome:
 
 def run(task: Task) -> Outcome:
     """The outcome of a run in a new process."""
-    command = [sys.executable, __file__, json.dumps(asdict(task))]
+    command = [sys.executable, "-m", "benchmarks.scale_runs", json.dumps(asdict(task))]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return Outcome(**json.loads(done.stdout.splitlines()[-1]))
 
