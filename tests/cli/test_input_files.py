@@ -323,7 +323,7 @@ def test_rows_of_a_frame_may_have_neither_name_nor_value(tmp_path: Path) -> None
     assert table.data[2].tolist() == [1.5, 2.0, -0.5]
 
 
-def test_long_tables_are_read_in_blocks(tmp_path: Path) -> None:
+def test_long_tables_are_read(tmp_path: Path) -> None:
     values = np.random.default_rng(0).standard_normal((9000, 2))
     lines = [f"s{k % 7},{a!r},{b!r}" for k, (a, b) in enumerate(values.tolist())]
     path = tmp_path / "long.csv"
@@ -339,6 +339,12 @@ def test_long_tables_are_read_in_blocks(tmp_path: Path) -> None:
     path.write_text("\n".join(["name,a,b", "# volts", *lines, "s0,1,two"]))
     with pytest.raises(ValueError, match="line 9003, column 'b': 'two' is not a number"):
         read_table(path, None, None, None)
+
+
+def test_table_without_rows_has_no_measurements(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("sensor,y,a\n")
+    data = read_data(tmp_path / "log.csv", [], None, chosen=Choice("y", "sensor"))
+    assert (data.A.shape, data.y.shape, data.groups) == ((0, 1), (0,), [])
 
 
 # A file that cannot be used as measurements, and what the message says.

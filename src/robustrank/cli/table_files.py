@@ -12,21 +12,22 @@ import math
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain, islice, repeat
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
 Matrix = np.ndarray[Any, Any]
+Row = tuple[int, list[str]]
 
 _FRAME_SUFFIXES = (".parquet", ".feather", ".arrow")
 _WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(["", "na", "n/a", "null", "none"], math.nan)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?")
-_BLOCK = 2**12  # cells that are kept as text at a time
 _SHOWN = 10  # columns that a message lists
 
 
@@ -34,28 +35,23 @@ class NotANumber(ValueError):  # noqa: N818
     """A cell that should have a number has text."""
 
 
-class Block(NamedTuple):
-    """Some rows of a table."""
-
-    lines: Sequence[int]  # or numbers of rows in a data frame, from 1
-    columns: Sequence[Any]  # the cells of each column: a tuple of texts, or that of a data frame
-
-
 @dataclass(eq=False)
 class Table:
-    """A table in a file, which is read once, in blocks of rows.
+    """A table in a file: the rows of a text, with the number of their line, or a data frame.
 
     ``header`` has the names of the columns; None if the first row of a text has numbers only,
     except for the first cell, which may be the name of a row. Numbers may have decimal commas where
-    semicolons separate the cells.
+    semicolons separate the cells. The rows of a text are read once.
     """
 
     path: Path
     header: list[str] | None
     width: int
-    blocks: Callable[[bool], Iterator[Block]]  # with the first row of a text, or without
-    delimiter: str = ""  # of a text; empty for a data frame
-    named: bool = False  # whether the first column has the names of the rows for certain
+    first: Sequence[Row] = ()  # of a text: the row that is the header, unless that is None
+    rows: Iterable[Row] = ()  # the others
+    delimiter: str = ""
+    frame: Any = None
+    named: bool = False  # whether the first column of a data frame has the names of the rows
     _point: str = field(default="", init=False)  # how the first fraction was written
 
     def place(self, column: str, *, numeric: bool = True) -> int:
@@ -69,7 +65,7 @@ class Table:
         if not (column.isascii() and column.isdigit() and 1 <= int(column) <= self.width):
             raise ValueError(f"{self.path} has no column {column!r}; it has {self.listed()}")
         place = int(column) - 1
-        if numeric and self.delimiter and self.header and self.header[place]:
+        if numeric and self.first and self.header and self.header[place]:
             self.header = None if self._is_number(self.header[place]) else self.header
         return place
 
@@ -80,37 +76,32 @@ class Table:
 
         With ``gaps``, numbers may be missing, and names where they are.
         """
-        texts: list[list[str]] = [[] for _ in labels]
-        parts = [np.empty((0, len(numbers)))]
-        for block in self.blocks(self.header is None):
-            values = self._numbers(block, numbers)
-            missing = np.isnan(values)
-            if not gaps:
-                remedy = "write it, or remove this measurement from A and y"
-                self._refuse(missing, block, numbers, f"the number is missing; {remedy}")
-            for text, place in zip(texts, labels, strict=True):
-                names = _names(block.columns[place])
-                nameless = np.asarray([not name for name in names]) & ~missing.any(axis=1)
-                remedy = "write it, or remove this row"
-                self._refuse(nameless[:, None], block, [place], f"the name is missing; {remedy}")
-                text.extend(names)
-            parts.append(values)
-        return texts, np.concatenate(parts)
+        lines, texts, values = self._loaded(labels, numbers)
+        missing = np.isnan(values)
+        for k, j in [] if gaps else np.argwhere(missing)[:1]:
+            raise ValueError(
+                f"{self._cell(lines[k], numbers[j])}: the number is missing; write it, or remove "
+                "this measurement from A and y"
+            )
+        present = ~missing.any(axis=1)
+        for text, place in zip(texts, labels, strict=True):
+            for k in np.flatnonzero(present & np.asarray([not name for name in text], bool))[:1]:
+                where = self._cell(lines[k], place)
+                raise ValueError(f"{where}: the name is missing; write it, or remove this row")
+        return texts, values
 
     def matrix(self) -> tuple[list[str] | None, list[str] | None, Matrix]:
         """The names of the rows and of the columns, if there are any, and the numbers."""
-        first, parts = list[Block](), [np.empty((0, self.width - 1))]
-        for block in self.blocks(self.header is None):
-            first.append(Block(block.lines, block.columns[:1]))
-            parts.append(self._numbers(block, range(1, self.width)))
-        values, header = np.concatenate(parts), self.header
-        names = [name for block in first for name in _names(block.columns[0])]
-        # Numbers are names below an empty corner of a text.
-        corner = bool(self.delimiter and header and not header[0])
-        if self.named or corner or (self.delimiter and not all(map(self._is_number, names))):
+        if self.frame is not None and not self.named:
+            return None, self.header, self._loaded([], range(self.width))[2]
+        lines, (names,), values = self._loaded([0], range(1, self.width))
+        header = self.header
+        # Numbers are names below an empty corner.
+        corner = header is not None and not header[0]
+        if self.named or corner or not all(map(self._is_number, names)):
             return names, header and header[1:], values
-        own = [np.empty((0, 1)), *(self._numbers(block, [0]) for block in first)]
-        return None, header, np.hstack([np.concatenate(own), values])
+        own = [self._number(name, line, 0) for name, line in zip(names, lines, strict=True)]
+        return None, header, np.column_stack([own, values])
 
     def listed(self) -> str:
         """The columns in words."""
@@ -119,34 +110,42 @@ class Table:
         names = ", ".join(self.header[:_SHOWN]) + (", …" if self.width > _SHOWN else "")
         return f"{self.width} columns: {names}"
 
+    def _loaded(
+        self, labels: Sequence[int], numbers: Sequence[int]
+    ) -> tuple[Sequence[int], list[list[str]], Matrix]:
+        """The number of each line or row, columns as text, and columns as numbers or NaN."""
+        if self.frame is not None:
+            columns = [self._column(place) for place in numbers]
+            chosen = [self.frame.iloc[:, place] for place in labels]
+            texts = [cells.astype(str).where(cells.notna(), "").tolist() for cells in chosen]
+            count = len(self.frame)
+            return range(1, count + 1), texts, np.reshape(columns, (len(columns), count)).T
+        lines, texts, values = array("q"), [[] for _ in labels], array("d")
+        for line, row in self.rows if self.header else chain(self.first, self.rows):
+            if len(row) != self.width:
+                raise ValueError(
+                    f"{self.path}, line {line}: {len(row)} values; expected {self.width}"
+                )
+            lines.append(line)
+            values.extend([self._number(row[place], line, place) for place in numbers])
+            for text, place in zip(texts, labels, strict=True):
+                text.append(sys.intern(row[place].strip()))  # one that is repeated is kept once
+        return lines, texts, np.reshape(np.asarray(values), (len(lines), len(numbers)))
+
+    def _column(self, place: int) -> Any:
+        column = self.frame.iloc[:, place]
+        if not _is_numeric(column):
+            raise NotANumber(
+                f"{self.path}: the column {str(column.name)!r} has values of type {column.dtype}; "
+                "expected numbers"
+            )
+        return column.to_numpy(dtype=float, na_value=np.nan)
+
     def _cell(self, line: int, place: int) -> str:
         """Where a cell is, in words."""
         name = self.header[place] if self.header else ""
-        unit = "line" if self.delimiter else "row"
+        unit = "line" if self.frame is None else "row"
         return f"{self.path}, {unit} {line}, column {repr(name) if name else place + 1}"
-
-    def _refuse(self, which: Matrix, block: Block, places: Sequence[int], message: str) -> None:
-        """Raise if there are any such cells, and say where the first one is."""
-        for k, j in np.argwhere(which)[:1]:
-            raise ValueError(f"{self._cell(block.lines[k], places[j])}: {message}")
-
-    def _numbers(self, block: Block, places: Sequence[int]) -> Matrix:
-        """Some columns of a block as numbers, NaN where they are missing: (rows, columns)."""
-        columns = [block.columns[place] for place in places]
-        if self.delimiter:
-            rows = zip(block.lines, zip(*columns, strict=True), strict=False)
-            cells = chain.from_iterable(
-                map(self._number, row, repeat(k), places) for k, row in rows
-            )
-            return np.fromiter(cells, float).reshape(len(block.lines), len(places))
-        for column in columns:
-            if not _is_numeric(column):
-                raise NotANumber(
-                    f"{self.path}: the column {str(column.name)!r} has values of type "
-                    f"{column.dtype}; expected numbers"
-                )
-        values = [column.to_numpy(dtype=float, na_value=np.nan) for column in columns]
-        return np.reshape(values, (len(places), len(block.lines))).T
 
     def _number(self, text: str, line: int, place: int) -> float:
         value = _value(text, self.delimiter)
@@ -196,18 +195,7 @@ def _text_table(path: Path, text: TextIO) -> Table:
     )
     rows = ((number[0], row) for row in split)
     first = next(rows)
-    width = len(first[1])
-
-    def blocks(with_first: bool) -> Iterator[Block]:
-        every = chain([first] if with_first else [], rows)
-        while block := list(islice(every, max(1, _BLOCK // width))):
-            for line, row in block:
-                if len(row) != width:
-                    raise ValueError(f"{path}, line {line}: {len(row)} values; expected {width}")
-            lines, cells = zip(*block, strict=True)
-            yield Block(lines, list(zip(*cells, strict=True)))
-
-    table = Table(path, None, width, blocks, delimiter)
+    table = Table(path, None, len(first[1]), [first], rows, delimiter)
     if not all(map(table._is_number, first[1][1:] or first[1])):
         table.header = [name.strip() for name in first[1]]
     return table
@@ -254,20 +242,11 @@ def _frame_table(path: Path) -> Table:
         raise ValueError(f"{path} is empty; expected a table")
     indexed = not isinstance(frame.index, pd.RangeIndex)
     frame = frame.reset_index() if indexed else frame
-    columns = [frame.iloc[:, k] for k in range(frame.shape[1])]
-    block, header = Block(range(1, len(frame) + 1), columns), [str(name) for name in frame.columns]
-    named = indexed or not _is_numeric(columns[0])
-    return Table(path, header, len(columns), lambda _: iter([block]), named=named)
+    named = indexed or not _is_numeric(frame.iloc[:, 0])
+    header = [str(name) for name in frame.columns]
+    return Table(path, header, len(header), frame=frame, named=named)
 
 
 def _is_numeric(column: Any) -> bool:
     """Whether a column of a data frame has numbers: not dates, and not text of digits."""
     return getattr(column.dtype, "kind", "O") in "biuf"
-
-
-def _names(cells: Any) -> list[str]:
-    """The cells of a column as text; a text that is repeated is kept once."""
-    if isinstance(cells, tuple):
-        return [sys.intern(text.strip()) for text in cells]
-    texts: list[str] = cells.astype(str).where(cells.notna(), "").tolist()
-    return texts
