@@ -1,14 +1,14 @@
-"""Speed of ``complete`` and ``robust_pca`` on planted problems: ``make bench-entries``.
+"""Speed of ``complete`` and ``robust_pca`` on planted problems: ``python -m benchmarks entries``.
 
 Times are wall-clock times of a call as a user makes it, after a warm-up call, with all cores. Every
 ratio to another method is measured in this run on the same data. Errors are relative to the norm of
-the true matrix.
+the true matrix. ``pip install --editable '.[bench]'`` installs the packages to compare with, and
+``--figure docs/figures/entries-growth.png`` draws the figure of the documentation.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import statistics
 import time
@@ -17,13 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import entries_growth
-import entries_large
-import entries_peers
-from progress import doing, result
-
 import robustrank as rr
-from robustrank.files import atomic_writer
+from benchmarks import entries_growth, entries_large, entries_peers
+from benchmarks.progress import doing, result, write_json
 from robustrank.metrics import normalized_error
 from robustrank.simulate import PlantedEntries, plant_entries
 
@@ -159,7 +155,7 @@ def measure(parts: list[str], quick: bool, large: bool, figure: Path | None) -> 
 def main() -> None:
     """Measure, print tables, and write JSON and a figure if asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, help="write the results to this file")
+    parser.add_argument("--json", type=Path, default=Path("out/entries.json"))
     parser.add_argument("--figure", type=Path, help="draw the growth to this PNG file")
     parser.add_argument("--large", action="store_true", help="also 1.5e7 entries; minutes and GiB")
     parser.add_argument("--quick", action="store_true", help="small problems, to try the benchmark")
@@ -169,11 +165,4 @@ def main() -> None:
     about = {"date": time.strftime("%Y-%m-%d"), "machine": machine, "robustrank": rr.__version__}
     report = about | {"quick": asked.quick}
     report |= measure(asked.only, asked.quick, asked.large, asked.figure)
-    if asked.json is not None:
-        with atomic_writer(asked.json) as stream:
-            stream.write(json.dumps(report, indent=2).encode() + b"\n")
-        print(f"wrote {asked.json}")
-
-
-if __name__ == "__main__":
-    main()
+    write_json(asked.json, report)

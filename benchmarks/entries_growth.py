@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from progress import doing, result
 
 import robustrank as rr
+from benchmarks.progress import doing, result
 from robustrank.metrics import normalized_error
 from robustrank.simulate import plant_entries
 

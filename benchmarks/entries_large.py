@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from progress import doing
 
 import robustrank as rr
-from robustrank.run import Progress
+from benchmarks.progress import doing
 from robustrank.metrics import normalized_error
+from robustrank.run import Progress
 from robustrank.simulate import plant_entries
 
 SHAPE, RANK, ENTRIES, SEED = (50_000, 60_000), 5, 15_000_000, 40_000
@@ -44,7 +44,7 @@ def measure(quick: bool) -> Large:
 
 
 def _child(*arguments: object) -> str:
-    command = [sys.executable, __file__, *map(str, arguments)]
+    command = [sys.executable, "-m", "benchmarks.entries_large", *map(str, arguments)]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 

@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from peers import FULL_MATRIX, SAMPLED_ENTRIES, Given, Peer
-from progress import doing, result
 
 import robustrank as rr
+from benchmarks.peers import FULL_MATRIX, SAMPLED_ENTRIES, Given, Peer
+from benchmarks.progress import doing, result
 from robustrank.simulate import PlantedEntries, plant_entries
 
 Array = np.ndarray[Any, Any]

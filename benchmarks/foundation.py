@@ -1,4 +1,4 @@
-"""Speed and memory on the CPU, compared with targets: ``make bench``.
+"""Speed and memory on the CPU, compared with targets: ``python -m benchmarks foundation``.
 
 Speeds are ratios within one run, because machines are shared and noisy. Memory is measured in
 separate processes by the peak resident set size that the kernel records.
@@ -7,7 +7,6 @@ separate processes by the peak resident set size that the kernel records.
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import statistics
 import subprocess
@@ -21,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import speed
 
 import robustrank as rr
-from robustrank.files import atomic_writer
+from benchmarks import speed
+from benchmarks.progress import write_json
 from robustrank.operators import as_operator
 from robustrank.simulate import plant
 
@@ -194,7 +193,7 @@ def _plain(row: Row) -> dict[str, Any]:
 def main() -> None:
     """Measure everything, print a table, and write it as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, default=Path("bench.json"))
+    parser.add_argument("--json", type=Path, default=Path("out/foundation.json"))
     target = parser.parse_args().json
     rows = []
     print(f"{'what':<58} {'measured':>9} {'target':>8}")
@@ -217,10 +216,4 @@ def main() -> None:
         "rows": [_plain(row) for row in rows],
         "speed": [asdict(timing) for timing in timings],
     }
-    with atomic_writer(target) as stream:
-        stream.write(json.dumps(report, indent=2).encode() + b"\n")
-    print(f"wrote {target}")
-
-
-if __name__ == "__main__":
-    main()
+    write_json(target, report)

@@ -1,4 +1,4 @@
-"""GPU performance: ``make bench-gpu``, on a machine with a CUDA device and PyTorch.
+"""GPU performance: ``python -m benchmarks gpu``, on a machine with a CUDA device and PyTorch.
 
 Every problem is generated on the GPU. Speeds are ratios within one run. Times are wall-clock times
 of ``recover`` as a user calls it, after a warm-up call of the same kind.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import gc
-import json
 import math
 import platform
 import statistics
@@ -23,6 +22,7 @@ from typing import Any
 import torch
 
 import robustrank as rr
+from benchmarks.progress import write_json
 from robustrank.backend import gpus
 from robustrank.files import atomic_writer
 from robustrank.simulate import Planted, plant
@@ -246,9 +246,7 @@ def line(row: Row) -> str:
 def main() -> None:
     """Measure, print the table, and write it as Markdown and JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--json", type=Path, help="output file; the table is written to the same name with .md"
-    )
+    parser.add_argument("--json", type=Path, default=Path("out/gpu.json"), help="also as .md")
     parser.add_argument("--problems", type=int, default=1000)
     parser.add_argument("--first", type=int, default=99, help="number of rows to measure")
     given = parser.parse_args()
@@ -259,26 +257,20 @@ def main() -> None:
     for row in islice(rows(given.problems), given.first):
         print(line(row), flush=True)
         measured.append(row)
-    if given.json is not None:
-        environment = {
-            "gpu": gpus()[0].name,
-            "date": datetime.date.today().isoformat(),
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-            "robustrank": rr.__version__,
-        }
-        write(given.json, environment, measured)
+    environment = {
+        "gpu": gpus()[0].name,
+        "date": datetime.date.today().isoformat(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "robustrank": rr.__version__,
+    }
+    write(given.json, environment, measured)
 
 
 def write(path: Path, environment: dict[str, str], measured: list[Row]) -> None:
     """Write the rows as JSON and as a Markdown table."""
     whole = {"environment": environment, "rows": [asdict(row) for row in measured]}
     title = ", ".join(f"{name} {value}" for name, value in environment.items())
-    with atomic_writer(path) as stream:
-        stream.write(json.dumps(whole, indent=1, ensure_ascii=False).encode())
+    write_json(path, whole)
     with atomic_writer(path.with_suffix(".md")) as stream:
         stream.write("\n".join([f"{title}\n", HEADER, *map(line, measured), ""]).encode())
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""How often the rank is found if none is given, and what that costs: ``make bench-ranks``.
+"""How often the rank is found if none is given, and the cost: ``python -m benchmarks ranks``.
 
 Each problem is solved twice, with its rank and without. Dense sensing has three measurements for
 each degree of freedom, and sampled entries six for each. A tenth of them are outliers, huge or as
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import statistics
 import time
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import robustrank as rr
-from robustrank.files import atomic_writer
+from benchmarks.progress import write_json
 from robustrank.theory import degrees_of_freedom
 
 FIRST_SEED = 190_000
@@ -111,9 +110,9 @@ def _entries(case: Case, shape: tuple[int, int], count: int, setting: dict[str, 
 def main() -> None:
     """Run all cases, print a table, and write it as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, default=Path("ranks.json"))
+    parser.add_argument("--json", type=Path, default=Path("out/ranks.json"))
     parser.add_argument("--trials", type=int, default=20)
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--family", choices=("dense", "entries"))
     given = parser.parse_args()
     chosen = [case for case in cases() if given.family in (None, case.family)]
@@ -132,9 +131,4 @@ def main() -> None:
             print(f"{case!s:<52} {found:>7} {certified:>10} {told:>10} {cost:>6.2f}", flush=True)
             rows.append({"case": asdict(case), "trials": [asdict(trial) for trial in trials]})
     report = {"date": time.strftime("%Y-%m-%d"), "robustrank": rr.__version__, "rows": rows}
-    with atomic_writer(given.json) as stream:
-        stream.write(json.dumps(report).encode() + b"\n")
-
-
-if __name__ == "__main__":
-    main()
+    write_json(given.json, report)

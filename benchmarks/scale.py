@@ -1,4 +1,4 @@
-"""Sensing data larger than memory, and clusters: ``make bench-scale``.
+"""Sensing data larger than memory, and clusters: ``python -m benchmarks scale``.
 
 Speeds are ratios within one run, because machines are shared and noisy. Every solve is a process of
 its own, whose peak memory is the one that the kernel records. Files are written to a temporary
@@ -8,7 +8,6 @@ folder on the disk of ``--folder``, and files that fit are read from the page ca
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import platform
@@ -19,14 +18,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import scale_reading
-from progress import doing, result
-from scale_model import Work, fit, predict
-from scale_runs import Outcome, Task, round_seconds, run, write_sensing_data
-
 import robustrank as rr
+from benchmarks import scale_reading
+from benchmarks.progress import doing, result, write_json
+from benchmarks.scale_model import Work, fit, predict
+from benchmarks.scale_runs import Outcome, Task, round_seconds, run, write_sensing_data
 from robustrank.backend import memory_bytes
-from robustrank.files import atomic_writer
 
 SHAPE, RANK = (150, 120), 5
 ROW_BYTES = 4 * SHAPE[0] * SHAPE[1]
@@ -272,7 +269,7 @@ def measure(parts: list[str], sizes: Sizes, folder: Path) -> dict[str, Any]:
 def main() -> None:
     """Measure, print a table, and write JSON if asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, help="write the results to this file")
+    parser.add_argument("--json", type=Path, default=Path("out/scale.json"))
     parser.add_argument("--folder", type=Path, help="where the file is written; default: /tmp")
     parser.add_argument("--large", action="store_true", help="a file of 20 GB instead of 2 GB")
     parser.add_argument("--quick", action="store_true", help="0.5 GB, to try the benchmark")
@@ -285,11 +282,4 @@ def main() -> None:
     result(f"load: {about['load']}")
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
         report = about | {"quick": asked.quick} | measure(asked.only, sizes, Path(folder))
-    if asked.json is not None:
-        with atomic_writer(asked.json) as stream:
-            stream.write(json.dumps(report, indent=2).encode() + b"\n")
-        print(f"wrote {asked.json}")
-
-
-if __name__ == "__main__":
-    main()
+    write_json(asked.json, report)

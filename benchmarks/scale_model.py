@@ -1,7 +1,7 @@
 """How the time of ``recover`` grows with the data and the workers: a model, its fit, predictions.
 
-``python benchmarks/scale_model.py out/bench-scale.json`` prints the table of docs/guide/scale.md
-from the constants that ``make bench-scale`` fitted.
+``python -m benchmarks.scale_model out/scale.json`` prints the table of docs/guide/scale.md
+from the constants that ``python -m benchmarks scale`` fitted.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def gigabytes(size: float) -> str:
 
 
 def from_report(report: dict[str, Any]) -> str:
-    """The fitted constants in a sentence, and the table, from the JSON of ``make bench-scale``."""
+    """The fitted constants in a sentence, and the table, from the JSON of the benchmark."""
     fitted = report["fit"]
     # JSON has no infinity.
     rates = [fitted[name] or math.inf for name in ("bandwidth", "map_bandwidth")]
@@ -245,5 +245,5 @@ def from_report(report: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/bench-scale.json")
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/scale.json")
     print(from_report(json.loads(path.read_text())))

@@ -17,8 +17,8 @@ from typing import Any
 import h5py
 import numpy as np
 import zarr
-from progress import doing
 
+from benchmarks.progress import doing
 from robustrank.operators.array_rows import ArrayRows
 from robustrank.operators.block_products import BlockProducts
 from robustrank.operators.file_rows import FileRows

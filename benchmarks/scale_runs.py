@@ -92,7 +92,7 @@ class Outcome:
 
 def run(task: Task) -> Outcome:
     """The outcome of a run in a new process."""
-    command = [sys.executable, __file__, json.dumps(asdict(task))]
+    command = [sys.executable, "-m", "benchmarks.scale_runs", json.dumps(asdict(task))]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return Outcome(**json.loads(done.stdout.splitlines()[-1]))
 
@@ -157,9 +157,7 @@ class CountingEngine:
         self._count(*arguments, **named)
         return self._inner.each(*arguments, **named)
 
-    def _count(
-        self, work: Any, shards: Any, own: Any = None, shared: tuple[Any, ...] = ()
-    ) -> None:
+    def _count(self, work: Any, shards: Any, own: Any = None, shared: tuple[Any, ...] = ()) -> None:
         kind = CountingEngine
         kind.rounds += 1
         kind.passes += work.__name__ in READ_DATA

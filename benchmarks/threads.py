@@ -1,4 +1,4 @@
-"""Small problems with and without threads of BLAS: ``make bench-threads``.
+"""Small problems with and without threads of BLAS: ``python -m benchmarks threads``.
 
 Each problem is solved in processes of its own: as a user would, with one thread, and with threads
 that are not limited; on two cores, alone and beside a process that computes all the time.
@@ -7,7 +7,6 @@ that are not limited; on two cores, alone and beside a process that computes all
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -19,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import robustrank as rr
+from benchmarks.progress import write_json
 from robustrank.backend import threads
-from robustrank.files import atomic_writer
 
 MODES = ("default", "one thread", "not limited")
 MUST = 1.3  # the default relative to one thread
@@ -59,7 +58,7 @@ def in_a_process(name: str, mode: str) -> float:
     environment = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
     if mode == "one thread":
         environment |= {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    command = [sys.executable, __file__, "--measure", name, "--mode", mode]
+    command = [sys.executable, "-m", "benchmarks", "threads", "--measure", name, "--mode", mode]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return float(done.stdout)
 
@@ -80,7 +79,7 @@ def busy(processes: int) -> Iterator[None]:
 def main() -> None:
     """Print a table and write it as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, default=Path("out/threads.json"))
     parser.add_argument("--measure", choices=list(problems()))
     parser.add_argument("--mode", choices=MODES, default=MODES[0])
     arguments = parser.parse_args()
@@ -102,10 +101,4 @@ def main() -> None:
             print(f"{name + ', ' + where:32}{times}{ratio:8.2f}", flush=True)
     worst = max(row["ratio"] for row in rows if row["busy"])
     print(f"default relative to one thread, beside one busy process: {worst:.2f} (must: {MUST})")
-    if arguments.json:
-        with atomic_writer(arguments.json) as file:
-            file.write(json.dumps({"rows": rows, "must": MUST}, indent=1).encode())
-
-
-if __name__ == "__main__":
-    main()
+    write_json(arguments.json, {"rows": rows, "must": MUST})

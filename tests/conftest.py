@@ -110,6 +110,16 @@ def clients(fork_server: Any) -> Iterator[Callable[[int], Any]]:  # noqa: ARG001
         yield functools.cache(lambda workers: stack.enter_context(local_cluster(workers)))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Set variables that the processes of pytest-xdist inherit, unless they are set already."""
+    for library in ("OPENBLAS_NUM", "OMP_NUM", "NUMBA_NUM", "VECLIB_MAXIMUM"):
+        os.environ.setdefault(f"{library}_THREADS", "1")  # more would compete for the cores
+    # JAX would reserve most of the memory of a GPU in every process.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    if config.option.markexpr != "gpu":  # compile faster
+        os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
+
 @pytest.hookimpl(tryfirst=True)  # before the tests are selected by their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """JAX compiles every operation for every dtype: by default it is tested with float64 only."""

@@ -1,4 +1,4 @@
-"""How many small errors in ``src`` do the tests notice? ``make mutants`` runs this file.
+"""How many small errors in ``src`` do the tests notice? ``python tests/mutants.py``.
 
 A mutant is the source with one operator, comparison or constant changed. A first run of the tests
 records which of them executes which line. Then every mutant, in a copy of ``src``, is given to the

@@ -46,6 +46,24 @@ def test_hooks_run_the_commands_of_make_check() -> None:
     assert not any(hook["pass_filenames"] for hook in repository["hooks"])
 
 
+def test_every_make_command_that_is_mentioned_exists() -> None:
+    (targets,) = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    folders = ["docs", "benchmarks", "experiments", "tests", "src", ".github", ".ci"]
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*")]
+    texts = [
+        file.read_text(encoding="utf-8")
+        for file in (*files, *ROOT.glob("*.md"), ROOT / "Makefile")
+        if file.suffix in (".md", ".py", ".yml", "") and file.is_file()
+    ]
+    commands = re.compile(
+        r"^(?:# )?make ([a-z-]+)|`make ([a-z-]+)|- run: make ([a-z-]+)", re.MULTILINE
+    )
+    mentioned = {
+        name for text in texts for names in commands.findall(text) for name in names if name
+    }
+    assert mentioned | {"clean"} == set(targets.split())
+
+
 def test_minimum_constraints_are_those_of_pyproject() -> None:
     lines = (ROOT / "constraints-minimum.txt").read_text().splitlines()
     pins = dict(line.split("==") for line in lines if not line.startswith("#"))

@@ -1,16 +1,16 @@
 """Other methods for robust PCA and robust matrix completion.
 
-The packages are imported only when they are used; ``make bench-entries`` installs them. The
+The packages are imported only when they are used; the extra ``bench`` installs them. The
 transcriptions are our own code for published methods; their parameters are those of the authors'
 published code, with the deviations that their docstrings name.
 """
 
 from __future__ import annotations
 
-from peers import packages
-from peers.accaltproj import accaltproj
-from peers.base import Array, Given, Peer, Solve
-from peers.rgnmr import rgnmr
+from benchmarks.peers import packages
+from benchmarks.peers.accaltproj import accaltproj
+from benchmarks.peers.base import Array, Given, Peer, Solve
+from benchmarks.peers.rgnmr import rgnmr
 
 __all__ = ["FULL_MATRIX", "SAMPLED_ENTRIES", "Given", "Peer"]
 

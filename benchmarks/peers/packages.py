@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from peers.base import Array, Given, Solve
+from benchmarks.peers.base import Array, Given, Solve
 
 
 def pyrpca() -> Solve:

@@ -1,4 +1,4 @@
-"""Draws the errors of message passing for ``how-it-works.md``: ``make figures``."""
+"""Draws the errors of message passing for ``how-it-works.md``."""
 
 from __future__ import annotations
 

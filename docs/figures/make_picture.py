@@ -1,4 +1,4 @@
-"""Draws the picture of the README: ``make picture``.
+"""Draws the picture of the README.
 
 The matrix is smooth, so that differences are easy to see; the measurements are random as usual.
 """

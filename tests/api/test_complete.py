@@ -118,7 +118,7 @@ def test_too_much_noise_is_named() -> None:
     result = rr.complete(problem.triples, 1, shape=problem.shape)
     assert result.status is rr.Status.INCONCLUSIVE
     text = (
-        r"the residuals are \d\d% of a typical entry, and results with more than 30% noise are not"
+        r"The residuals are \d\d% of a typical entry, and results with more than 30% noise are not"
     )
     assert re.match(text, dict(result.summary())["objections"])
 
@@ -299,7 +299,7 @@ def test_interruption_keeps_the_factors() -> None:
 def test_result_in_words() -> None:
     problem = planted(outliers=0.1)
     text = repr(rr.complete(problem.triples, R, shape=problem.shape))
-    assert "Completion of a 60 × 50 matrix with rank 2" in text
+    assert "A 60 × 50 matrix of rank 2" in text
     assert "recovered" in text
     assert "none: the fit is exact" in text
     noisy = planted(10, noise=0.1)

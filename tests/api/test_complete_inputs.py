@@ -185,7 +185,11 @@ def test_infinite_values_are_missing_and_marked_as_outliers(form: str) -> None:
         flags[places] = False
         np.testing.assert_array_equal(flags, others)
     np.testing.assert_array_equal(result.standard_error(0, 1), expected.standard_error(0, 1))
-    assert (result.outlier_probability[infinite] == 1).all()
+    probability = np.asarray(result.outlier_probability)
+    assert probability.shape == flags.shape
+    assert (probability[infinite if form == "triples" else places] == 1).all()
+    if form != "triples":  # nothing is known about entries that are not observed
+        assert np.isnan(probability).sum() == probability.size - len(infinite)
 
 
 def test_infinite_values_in_robust_pca() -> None:

@@ -1,6 +1,6 @@
 """Any input gives an answer or an error that says what is wrong, whatever its dtype and size.
 
-``make fuzz`` runs 100,000 random cases; ROBUSTRANK_FUZZ is the number of cases.
+The environment variable ROBUSTRANK_FUZZ is the number of random cases, as in CONTRIBUTING.md.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def test_residuals_of_infinite_measurements_are_infinite(small: Planted) -> None
 def test_text_of_a_recovered_result_leads_with_exact_fits(small: Planted) -> None:
     text = repr(rr.recover(small.A, small.y, 2))
     lines = text.splitlines()
-    assert lines[0] == "Recovery of a 20 × 15 matrix of rank 2 by Gauss–Newton"
+    assert lines[0] == "A 20 × 15 matrix of rank 2 by Gauss–Newton"
     assert lines[1].split()[:2] == ["status", "recovered:"]
     evidence = lines[2].removeprefix("  evidence").strip()
     assert evidence.startswith("380 of 400 measurements are fitted exactly")
@@ -106,7 +106,7 @@ def test_text_of_a_settled_result_leads_with_the_noise() -> None:
     result = rr.recover(planted.A, planted.y, 2)
     assert result.status is rr.Status.ESTIMATED
     lines = repr(result).splitlines()
-    assert lines[1].split()[:2] == ["status", "settled:"]
+    assert lines[1].split()[:2] == ["status", "estimated:"]
     evidence = lines[2].removeprefix("  evidence").strip()
     certificate = result.certificate
     assert evidence.startswith(

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from benchmarks.entries_peers import Setting, compared
+from benchmarks.peers import Given, Peer
+from benchmarks.peers.accaltproj import accaltproj
+from benchmarks.peers.base import Solve
+from benchmarks.peers.rgnmr import rgnmr
 from robustrank.metrics import normalized_error
 from robustrank.simulate import plant_entries
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts, not a package
-
-from entries_peers import Setting, compared
-from peers import Given, Peer
-from peers.accaltproj import accaltproj
-from peers.base import Solve
-from peers.rgnmr import rgnmr
 
 
 @pytest.mark.parametrize(("tolerance", "largest"), [(1e-5, 1e-4), (1e-12, 1e-11)])

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 
-from robustrank.operators import sharded, tangent_storage
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts, not a package
-
-import scale_model
-from scale_model import (
+from benchmarks import scale_model
+from benchmarks.scale_model import (
     Assumed,
     Constants,
     Work,
@@ -25,6 +19,7 @@ from scale_model import (
     in_words,
     predict,
 )
+from robustrank.operators import sharded, tangent_storage
 
 KNOWN = Constants(bandwidth=2e9, map_bandwidth=5e9, latency=0.02)
 RUN = Work(workers=2, shards=8, data_bytes=2e9, map_bytes=1.5e8, passes=8, products=108, rounds=129)

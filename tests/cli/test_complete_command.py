@@ -174,7 +174,7 @@ def test_exit_status_without_a_certificate(tmp_path: Path) -> None:
     np.save(tmp_path / "noise.npy", np.random.default_rng(1).standard_normal((20, 15)))
     done = run("complete", "noise.npy", cwd=tmp_path)
     assert done.returncode == 1
-    assert "unexplained" in done.stdout
+    assert "inconclusive" in done.stdout
 
 
 @pytest.mark.parametrize("form", ["long", "wide", "npy"])
@@ -201,7 +201,7 @@ def test_report_page_without_a_certificate(tmp_path: Path) -> None:
     np.save(tmp_path / "noise.npy", np.random.default_rng(1).standard_normal((20, 15)))
     done = run("complete", "noise.npy", "--report", "page.html", "--quiet", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "Failed: unexplained" in (tmp_path / "page.html").read_text()
+    assert "Inconclusive" in (tmp_path / "page.html").read_text()
 
 
 @pytest.mark.usefixtures("default_signals")
@@ -214,7 +214,7 @@ def test_matrix_and_page_are_written_after_an_interruption(tmp_path: Path) -> No
         wait_for(terminal, rb"search|rank \d")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=100) == 1
-    assert "Unfinished: interrupted" in (tmp_path / "page.html").read_text()
+    assert "Unfinished: the run was interrupted" in (tmp_path / "page.html").read_text()
     with np.load(tmp_path / "factors.npz") as archive:
         assert archive["left"].shape[0] == 1000
 

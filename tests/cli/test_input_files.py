@@ -315,6 +315,38 @@ def test_entry_without_a_name_is_reported(
         read_table(tmp_path / name, "user", "item", "rating")
 
 
+def test_rows_of_a_frame_may_have_neither_name_nor_value(tmp_path: Path) -> None:
+    entries = pd.DataFrame([*ENTRIES, (None, "a", np.nan)], columns=["user", "item", "rating"])
+    entries.to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet", "user", "item", "rating")
+    assert table.row_names == ["", "u", "v"]
+    assert table.data[2].tolist() == [1.5, 2.0, -0.5]
+
+
+def test_long_tables_are_read(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).standard_normal((9000, 2))
+    lines = [f"s{k % 7},{a!r},{b!r}" for k, (a, b) in enumerate(values.tolist())]
+    path = tmp_path / "long.csv"
+    path.write_text("\n".join(["name,a,b", "# volts", *lines]))
+    table = read_table(path, None, None, None)
+    assert np.array_equal(np.sort(table.data, axis=0), np.sort(values, axis=0))
+    assert table.row_names == [f"s{k % 7}" for k in range(9000)]
+    chosen = Choice("b", "name", ("a",))
+    np.save(tmp_path / "A.npy", np.ones((9000, 1, 1)))
+    data = read_data(None, [tmp_path / "A.npy"], path, chosen=chosen)
+    assert data.y.tolist() == values[:, 1].tolist()
+    assert data.groups == table.row_names
+    path.write_text("\n".join(["name,a,b", "# volts", *lines, "s0,1,two"]))
+    with pytest.raises(ValueError, match="line 9003, column 'b': 'two' is not a number"):
+        read_table(path, None, None, None)
+
+
+def test_table_without_rows_has_no_measurements(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("sensor,y,a\n")
+    data = read_data(tmp_path / "log.csv", [], None, chosen=Choice("y", "sensor"))
+    assert (data.A.shape, data.y.shape, data.groups) == ((0, 1), (0,), [])
+
+
 # A file that cannot be used as measurements, and what the message says.
 BAD: dict[str, tuple[str, Callable[[Path], Any] | None, str | None, str]] = {
     "missing file": ("none.csv", None, None, "none.csv does not exist"),

@@ -85,7 +85,7 @@ def test_noise_is_described_in_the_summary(folder: Path, tmp_path: Path) -> None
         np.savez(tmp_path / "noisy.npz", A=archive["A"], y=archive["y"] + noise)
     done = run("recover", "noisy.npz", "--rank", 2, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "settled" in done.stdout
+    assert "estimated" in done.stdout
     found = re.search(r"380 of 400 measurements fit within the noise, σ ≈ (\S+)", done.stdout)
     assert found, done.stdout
     assert float(found[1]) == pytest.approx(0.1, rel=0.1)

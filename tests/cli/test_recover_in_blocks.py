@@ -13,7 +13,7 @@ from command_line import run
 
 import robustrank as rr
 from robustrank import api
-from robustrank.api.inputs import SensingDataLost
+from robustrank.api import SensingDataLost
 from robustrank.cli.data import MeasuredData
 from robustrank.cli.recover import _Outcome, _written, recover
 from robustrank.simulate import plant
@@ -82,18 +82,16 @@ def test_resuming_continues_from_the_saved_result(
 @pytest.mark.parametrize(
     ("known", "found", "kept"),
     [
-        (("RECOVERED", 1e-3), ("TIME_LIMIT", 1e-9), "is certified, and this one is not"),
-        (("ESTIMATED", 1e-3), ("INCONCLUSIVE", 1e-9), "is certified, and this one is not"),
-        (("INTERRUPTED", 1e-3), ("INTERRUPTED", 1.0), "has a smaller misfit"),
-        (("INCONCLUSIVE", 1e-3), ("TIME_LIMIT", 1.0), "has a smaller misfit"),
-        (("INTERRUPTED", 1e-3), ("INCONCLUSIVE", 1e-4), ""),
-        (("TIME_LIMIT", 1e-9), ("ESTIMATED", 1e-3), ""),
-        (("RECOVERED", 1e-9), ("ESTIMATED", 1e-3), ""),
+        ((True, 1e-3), (False, 1e-9), "is certified, and this one is not"),
+        ((False, 1e-3), (False, 1.0), "has a smaller misfit"),
+        ((False, 1e-3), (False, 1e-4), ""),
+        ((False, 1e-9), (True, 1e-3), ""),
+        ((True, 1e-9), (True, 1e-3), ""),
     ],
 )
 def test_resuming_does_not_replace_a_better_result(
-    known: tuple[str, float],
-    found: tuple[str, float],
+    known: tuple[bool, float],
+    found: tuple[bool, float],
     kept: str,
     folder: Path,
     whole: rr.Result,
@@ -104,10 +102,11 @@ def test_resuming_does_not_replace_a_better_result(
     before, after = (
         replace(
             whole,
-            status=rr.Status[status],
-            certificate=replace(whole.certificate, misfit=misfit),
+            certificate=replace(
+                whole.certificate, misfit=misfit, objections=() if certified else ("a reason",)
+            ),
         )
-        for status, misfit in (known, found)
+        for certified, misfit in (known, found)
     )
     before.save(state)
     data = MeasuredData(None, np.load(folder / "y.npz")["y"], None)
@@ -122,8 +121,8 @@ def test_resuming_without_a_rank_continues_the_search_for_it(
 ) -> None:
     state = tmp_path / "state.npz"
     lower = replace(whole, left=whole.left[:, :1], right=whole.right[:, :1])
-    certificate = replace(whole.certificate, misfit=0.5)
-    replace(lower, status=rr.Status.TIME_LIMIT, certificate=certificate).save(state)
+    certificate = replace(whole.certificate, misfit=0.5, objections=("a reason",))
+    replace(lower, stopped=rr.StopReason.TIME_LIMIT, certificate=certificate).save(state)
     files = [str(folder / "y.npz"), "--sensing", str(folder / "A.npy")]
     arguments = [*files, "--resume", str(state), "--out", str(state), "--quiet"]
     CliRunner().invoke(recover, arguments, catch_exceptions=False)
@@ -151,7 +150,8 @@ def test_a_time_limit_during_validation_is_status_1(folder: Path) -> None:
 def test_the_result_so_far_is_written_if_the_data_is_lost(
     folder: Path, whole: rr.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    interrupted = rr.Result(**vars(whole) | {"status": rr.Status.INTERRUPTED})
+    reason = whole.certificate.with_objections("a reason")
+    interrupted = replace(whole, stopped=rr.StopReason.INTERRUPTED, certificate=reason)
 
     def lose(*_: Any, **__: Any) -> rr.Result:
         raise SensingDataLost("The disk is gone.", interrupted)

@@ -26,7 +26,7 @@ from robustrank.backend import (
 )
 from robustrank.operators import can_be_batched
 from robustrank.problem import Problem
-from robustrank.result import Result
+from robustrank.result import Result, StopReason
 from robustrank.run import Run
 from robustrank.search import solve
 from robustrank.search.assembly import assemble, nothing_found, summarize
@@ -190,11 +190,11 @@ def _solve_batch(
     threads = limited_blas_threads(threads_for(sum(problem.numbers for problem in problems)))
     with explain_memory_errors(needed, "use a smaller batch (batch=)"), threads:
         firsts = _first_outcomes(problems, chosen, generator, run)
-        if run.stopped is not None:
-            results.append(_unfinished(problems[0], chosen, firsts[0], run))
+        finish = solve if run.stopped is None else _as_far_as_known
         for problem, first in zip(problems, firsts, strict=True):
-            if run.stopped is None:
-                results.append(solve(problem, chosen, generator, run, first=first))
+            results.append(finish(problem, chosen, generator, run, first=first))
+            if run.stopped is not None and (finish is solve or not results[-1].certified):
+                break
     share = run.seconds / len(problems)
     for k, result in enumerate(results):
         complete = replace(
@@ -213,20 +213,38 @@ def _first_outcomes(
     """What the first solver finds for each problem of a batch; None for a single problem."""
     if len(problems) == 1:
         return [None]
-    solver = _first_solver(chosen)
-    solved = [one.with_unit_rows if solver.unit_rows else one for one in problems]
+    solver, drives = _first_solver(chosen), list[Drive[Any]]()
+
+    def found() -> list[Outcome | None]:
+        solved = [one.with_unit_rows if solver.unit_rows else one for one in problems]
+        drives.append(Drive(solved, solver, run))
+        return [*drives[0].to_the_end(generator)]
+
+    def stopped() -> list[Outcome | None]:
+        return [*drives[0].outcomes()] if drives else [None] * len(problems)
+
     with full_precision(problems[0].y), np.errstate(all="ignore"):
-        drive = Drive(solved, solver, run)
-        return [*run.finish(lambda: drive.to_the_end(generator), drive.outcomes)]
+        return run.finish(found, stopped)
 
 
-def _unfinished(
-    problem: Problem, chosen: Solver[Any] | Portfolio, outcome: Outcome | None, run: Run
+def _as_far_as_known(
+    problem: Problem,
+    chosen: Solver[Any] | Portfolio,
+    generator: np.random.Generator,
+    run: Run,
+    *,
+    first: Outcome | None,
 ) -> Result:
-    """What the first solver had found for a problem when the batch was stopped."""
+    """The result of the first solver for one problem of a batch that was stopped."""
     solver = _first_solver(chosen)
+    if first is not None and first.reason is not StopReason.INTERRUPTED:
+        alone: Solver[Any] | Portfolio = solver
+        if isinstance(chosen, Portfolio):
+            alone = replace(chosen, solvers=(solver,), rank_estimator=None)
+        result = solve(problem, alone, generator, Run(), first=first)
+        return result if result.certified else replace(result, stopped=run.stopped)
     with full_precision(problem.y), np.errstate(all="ignore"):
-        if outcome is None:
+        if first is None:
             return nothing_found(problem, solver)
-        result = assemble(problem, solver, replace(outcome, reason=run.stopped), tested=False)
+        result = assemble(problem, solver, replace(first, reason=run.stopped), tested=False)
         return replace(result, attempts=(summarize(result),))

@@ -13,7 +13,7 @@ import numpy as np
 
 from robustrank.api import load
 from robustrank.backend import available_memory, memory_bytes, to_numpy
-from robustrank.cli.columns import ALL_COLUMNS, Choice, Columns, read_both, read_rows, read_vector
+from robustrank.cli.columns import ALL_COLUMNS, Choice, read_columns
 from robustrank.cli.writing import outlier_file, write_outliers
 from robustrank.files import (
     atomic_writer,
@@ -101,8 +101,8 @@ def read_data(
     elif is_array_file(measurements):
         y = _vector(open_array(measurements, "y"))
     else:
-        columns = read_vector(measurements, chosen)
-        y, groups = columns.y, columns.groups
+        columns = read_columns(measurements, ["y"], chosen)
+        y, groups = columns["y"], columns.get("groups")
     A: Any
     if sensing:
         A = _read_sensing(sensing)
@@ -118,18 +118,12 @@ def _read_arrays(path: Path, wanted: Sequence[str], chosen: Choice) -> dict[str,
     if path.suffix.lower() in _WITH_KEYS:
         arrays = {name: open_array(f"{path}:{name}", name) for name in wanted}
         return arrays | ({"y": _vector(arrays["y"])} if "y" in arrays else {})
-    if is_array_file(path):
-        return read_npz(path)
-    if "y" not in wanted:
-        return {"A": read_rows(path)}
-    columns: Columns = (read_both if "A" in wanted else read_vector)(path, chosen)
-    found = {"A": columns.A, "y": columns.y, "groups": columns.groups}
-    return {name: values for name, values in found.items() if values is not None}
+    return read_npz(path) if is_array_file(path) else read_columns(path, wanted, chosen)
 
 
 def _read_sensing(paths: Sequence[Path]) -> Any:
     if len(paths) == 1 and not is_array_file(paths[0]):
-        return read_rows(paths[0])
+        return read_columns(paths[0], ["A"])["A"]
     return open_sensing(paths[0] if len(paths) == 1 else list(paths))
 
 
@@ -198,7 +192,7 @@ def read_start(resume: Path | None, out: Path | None) -> Result | None:
             "from the beginning"
         )
     start = load(resume)
-    if not isinstance(start, Result):
+    if start.of_entries:
         raise ValueError(f"{resume} is a completed matrix; --resume needs a result of recover")
     # A run that was stopped before its first iteration has saved a matrix of zeros.
     return start if to_numpy(start.matrix).any() else None

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import to_numpy
-from robustrank.cli.columns import Table, opened, place_of
-from robustrank.cli.text_tables import NotANumber
+from robustrank.cli.table_files import NotANumber, Table, opened
 from robustrank.cli.writing import outlier_file, write_csv, write_outliers
 from robustrank.files import atomic_writer, is_array_file
 from robustrank.operators.opening import open_array
@@ -121,8 +120,8 @@ def _in_order(names: Sequence[str]) -> list[int]:
 
 
 def _triples(table: Table, names: Sequence[str]) -> ObservedTable:
-    own, other = (place_of(table, name, numeric=False) for name in names[:2])
-    value = place_of(table, names[2])
+    own, other = (table.place(name, numeric=False) for name in names[:2])
+    value = table.place(names[2])
     labels, numbers = table.columns([own, other], [value], gaps=True)
     present = np.flatnonzero(~np.isnan(numbers[:, 0]))
     if not len(present):
