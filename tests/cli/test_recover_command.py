@@ -111,7 +111,7 @@ def test_known_symmetry(
     np.savez(tmp_path / "p.npz", A=A, y=y)
     done = run("recover", "p.npz", "--rank", 2, *options, "--out", "result.npz", cwd=tmp_path)
     assert done.returncode == (0 if certified else 1), done.stderr
-    expected = {True: "recovered", False: "unexplained" if options else "not identified"}
+    expected = {True: "recovered", False: "inconclusive" if options else "not identified"}
     assert f"status           {expected[certified]}:" in done.stdout
     matrix = rr.load(tmp_path / "result.npz").matrix
     if certified:

@@ -10,7 +10,7 @@ import numpy as np
 from robustrank.api.large_pca import is_large, split_large
 from robustrank.api.observed import Observed, Usable, observed
 from robustrank.api.occupied import Occupied
-from robustrank.api.running import new_run, returned
+from robustrank.api.running import interruption, new_run
 from robustrank.backend import (
     Array,
     Seed,
@@ -32,6 +32,7 @@ from robustrank.result import (
     RankTable,
     Result,
     SampledObservations,
+    StopReason,
     frame_values,
     is_frame,
 )
@@ -120,7 +121,10 @@ def complete(
     run, generator = new_run(callback, time_limit), as_generator(rng)
     data = observed(X, shape, mask)
     _check_rank(rank, data.shape)
-    return returned(_completed(data, rank, generator, run), run)
+    result = _completed(data, rank, generator, run)
+    if run.stopped is StopReason.INTERRUPTED:
+        raise interruption(run, result)
+    return result
 
 
 def _completed(
@@ -252,7 +256,10 @@ def robust_pca(
         return complete(X, rank, callback=callback, time_limit=time_limit, rng=rng)
     run, generator = new_run(callback, time_limit), as_generator(rng)
     _check_rank(rank, X.shape)
-    return returned(split_large(X, rank, generator, run), run)
+    result = split_large(X, rank, generator, run)
+    if run.stopped is StopReason.INTERRUPTED:
+        raise interruption(run, result)
+    return result
 
 
 def _check_rank(rank: int | None, shape: tuple[int, int]) -> None:

@@ -95,6 +95,11 @@ def solver_from(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfoli
     )
 
 
+def first_solver(chosen: Solver[Any] | Portfolio) -> Solver[Any]:
+    """The solver that is tried first."""
+    return chosen.solvers[0] if isinstance(chosen, Portfolio) else chosen
+
+
 def checked_start(
     start: Result | tuple[Any, Any], shape: tuple[int, int], rank: int | None
 ) -> Factors | None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.api.inputs import checked_problem, memory_needed, solver_from
+from robustrank.api.inputs import checked_problem, first_solver, memory_needed, solver_from
 from robustrank.api.positive import positive_semidefinite
 from robustrank.api.remedy import with_remedy
-from robustrank.api.running import Interrupted, returned
+from robustrank.api.running import Interrupted, interruption
 from robustrank.backend import (
     Seed,
     as_generator,
@@ -28,8 +28,8 @@ from robustrank.operators import can_be_batched
 from robustrank.problem import Problem
 from robustrank.result import Result, StopReason
 from robustrank.run import Run
-from robustrank.search import solve
-from robustrank.search.assembly import assemble, nothing_found, summarize
+from robustrank.search import nothing_found, solve
+from robustrank.search.assembly import assemble, summarize
 from robustrank.solvers import Drive, Outcome, Portfolio, Solver
 
 # A larger batch is not faster: with this many problems a GPU is fully used.
@@ -163,16 +163,12 @@ def _results(
 
 def _batch_size(problem: Problem, chosen: Solver[Any] | Portfolio, batch: int | None) -> int:
     """How many problems like this one to solve together."""
-    if not (_first_solver(chosen).batchable and can_be_batched(problem.operator)):
+    if not (first_solver(chosen).batchable and can_be_batched(problem.operator)):
         return 1
     if batch is not None or not on_gpu(problem.y):
         return batch or 1
     each = memory_needed(problem.operator)
     return max(1, min(_LARGEST_BATCH, int(0.8 * free_memory(problem.y) / each)))
-
-
-def _first_solver(chosen: Solver[Any] | Portfolio) -> Solver[Any]:
-    return chosen.solvers[0] if isinstance(chosen, Portfolio) else chosen
 
 
 def _solve_batch(
@@ -201,7 +197,9 @@ def _solve_batch(
             result, passes=problems[k].counter.passes, seconds=share, symmetric=symmetric
         )
         complete = with_remedy(complete, problems[k], problems[k].rank)
-        yield returned(complete, run) if k == len(results) - 1 else complete
+        if run.stopped is StopReason.INTERRUPTED and k == len(results) - 1:
+            raise interruption(run, replace(complete, stopped=run.stopped))
+        yield complete
 
 
 def _first_outcomes(
@@ -213,7 +211,7 @@ def _first_outcomes(
     """What the first solver finds for each problem of a batch; None for a single problem."""
     if len(problems) == 1:
         return [None]
-    solver, drives = _first_solver(chosen), list[Drive[Any]]()
+    solver, drives = first_solver(chosen), list[Drive[Any]]()
 
     def found() -> list[Outcome | None]:
         solved = [one.with_unit_rows if solver.unit_rows else one for one in problems]
@@ -236,7 +234,7 @@ def _as_far_as_known(
     first: Outcome | None,
 ) -> Result:
     """The result of the first solver for one problem of a batch that was stopped."""
-    solver = _first_solver(chosen)
+    solver = first_solver(chosen)
     if first is not None and first.reason is not StopReason.INTERRUPTED:
         alone: Solver[Any] | Portfolio = solver
         if isinstance(chosen, Portfolio):

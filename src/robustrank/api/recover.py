@@ -10,12 +10,13 @@ from robustrank.api.inputs import (
     checked_problem,
     checked_start,
     engine_of,
+    first_solver,
     memory_needed,
     solver_from,
 )
 from robustrank.api.positive import positive_semidefinite
 from robustrank.api.remedy import with_remedy
-from robustrank.api.running import new_run, returned, validation
+from robustrank.api.running import interruption, new_run, validation
 from robustrank.backend import (
     Seed,
     as_generator,
@@ -26,7 +27,7 @@ from robustrank.backend import (
 from robustrank.operators import how_it_was_read
 from robustrank.result import Result, StopReason
 from robustrank.run import Callback
-from robustrank.search import solve, solve_without_rank
+from robustrank.search import nothing_found, solve, solve_without_rank
 from robustrank.solvers import Portfolio, Solver
 from robustrank.uncertainty import recovery_error_bars
 
@@ -166,25 +167,33 @@ def recover(
         factors = (
             None if start is None else checked_start(start, problem.operator.matrix_shape, rank)
         )
-    with (
-        explain_memory_errors(memory_needed(A)),
-        limited_blas_threads(threads_for(problem.numbers)),
-    ):
-        if rank is None:
-            result = solve_without_rank(problem, chosen, as_generator(rng), run, start=factors)
-        else:
-            result = solve(problem, chosen, as_generator(rng), run, start=factors)
-    result = replace(
-        result,
-        passes=problem.counter.passes,
-        seconds=run.seconds,
-        data=how_it_was_read(problem.operator),
-        symmetric=symmetric or psd,
-    )
+    found: list[Result] = []
 
-    def finished() -> Result:
-        helped = with_remedy(result, problem, rank)
-        return positive_semidefinite(helped) if psd else helped
+    def solved() -> Result:
+        threads = limited_blas_threads(threads_for(problem.numbers))
+        with explain_memory_errors(memory_needed(A)), threads:
+            found.append(
+                solve_without_rank(problem, chosen, as_generator(rng), run, start=factors)
+                if rank is None
+                else solve(problem, chosen, as_generator(rng), run, start=factors)
+            )
+        return finished(with_remedy(found[0], problem, rank))
 
-    final = run.finish(finished, lambda: replace(result, stopped=StopReason.INTERRUPTED))
-    return returned(replace(final, accuracy=partial(recovery_error_bars, problem, final)), run)
+    def stopped() -> Result:
+        return finished(found[0] if found else nothing_found(problem, first_solver(chosen)))
+
+    def finished(result: Result) -> Result:
+        complete = replace(
+            positive_semidefinite(result) if psd else result,
+            passes=problem.counter.passes,
+            seconds=run.seconds,
+            stopped=run.stopped or result.stopped,
+            data=how_it_was_read(problem.operator),
+            symmetric=symmetric or psd,
+        )
+        return replace(complete, accuracy=partial(recovery_error_bars, problem, complete))
+
+    result = run.finish(solved, stopped)
+    if run.stopped is StopReason.INTERRUPTED:
+        raise interruption(run, result)
+    return result

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from robustrank.backend import as_seconds
 from robustrank.operators import DataLost, OutOfTime
-from robustrank.result import Result, StopReason
+from robustrank.result import Result
 from robustrank.run import Callback, Run
 
 
@@ -93,10 +93,10 @@ def validation() -> Iterator[None]:
         ) from None
 
 
-def returned(result: Result, run: Run) -> Result:
-    """The result of a run; raises an exception that has it after Ctrl-C or if data was lost."""
-    if run.lost is not None:
-        raise SensingDataLost(str(run.lost), result) from run.lost
-    if run.stopped is StopReason.INTERRUPTED:
-        raise Interrupted(result)
-    return result
+def interruption(run: Run, result: Result) -> Interrupted | SensingDataLost:
+    """What to raise with the result of a run that Ctrl-C or lost data has ended."""
+    if run.lost is None:
+        return Interrupted(result)
+    lost = SensingDataLost(str(run.lost), result)
+    lost.__cause__ = run.lost
+    return lost

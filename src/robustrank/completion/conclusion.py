@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -92,11 +93,16 @@ def certified(
     return replace(
         certificate,
         matrix_error=held_out.matrix_error,
-        held_out_error=held_out.error / held_out.trivial,
-        expected_error=held_out.expected / held_out.trivial,
+        held_out_error=_ratio(held_out.error, held_out.trivial),
+        expected_error=_ratio(held_out.expected, held_out.trivial),
         trivial_error=held_out.trivial * unit,
         structure=solution.structure,
     )
+
+
+def _ratio(error: float, trivial: float) -> float:
+    """An error relative to that of a constant, which is zero if all entries are equal."""
+    return error / trivial if trivial > 0 else math.inf
 
 
 def unfinished(sample: Sample, factors: tuple[Array, Array] | None) -> Solution:

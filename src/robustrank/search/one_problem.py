@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -93,7 +93,7 @@ class Search:
         self.attempts: list[Result] = []  # of the solvers that have ended
         # What the search is working on, for a run that is stopped:
         self._pending: list[Result] = []  # results of the present solver
-        self._driving: tuple[Solver[Any], Drive[Any]] | None = None
+        self._running: tuple[Solver[Any], Callable[[], Outcome]] | None = None
         self._at_lower_rank: Search | None = None
         self._explored: list[_Explored] = []
 
@@ -129,13 +129,14 @@ class Search:
             return found + self._with_rank_checked(self._at_lower_rank._gathered())
         if self._pending:
             return found + [_without_search(one) for one in self._pending]
-        if self._driving is not None:
-            found.append(self._unfinished(*self._driving))
+        if self._running is not None:
+            solver, outcome = self._running
+            found.append(self._unfinished(solver, outcome()))
         return found or [nothing_found(self.problem, self._solvers[0])]
 
-    def _unfinished(self, solver: Solver[Any], drive: Drive[Any]) -> Result:
+    def _unfinished(self, solver: Solver[Any], outcome: Outcome) -> Result:
         """What a solver had found when it was stopped; tested if there is time for that."""
-        outcome = replace(drive.outcomes()[0], reason=self.run.stopped)
+        outcome = replace(outcome, reason=self.run.stopped)
         if self.run.stopped is StopReason.TIME_LIMIT:
             try:
                 tested = assemble(self.problem, solver, outcome, self.run.check)
@@ -151,6 +152,7 @@ class Search:
             if self._start is not None and not self.attempts:
                 solver = _starting_at(self._start, solver, problem)
             outcome = self._drive(solver, problem)
+        self._running = solver, lambda known=outcome: known
         result = self._explained(solver, outcome, outcome)
         if self._portfolio and not self.attempts and _needs_larger_rows(problem, result):
             part = problem.of_rows(_larger_rows(problem))
@@ -158,7 +160,7 @@ class Search:
                 larger = self._drive(solver, part, aside=True)
                 other = self._explained(solver, outcome, larger)
                 result = max(result, other, key=standing)
-        self._driving, self._pending = None, []
+        self._running, self._pending = None, []
         self.attempts.append(result)
         return result
 
@@ -282,7 +284,8 @@ class Search:
         """Run a solver; one that runs ``aside`` finds nothing that could be a result."""
         solved = problem.with_unit_rows if solver.unit_rows else problem
         drive = Drive([solved], solver, self.run)
-        self._driving = None if aside else (solver, drive)
+        if not aside:
+            self._running = solver, lambda: drive.outcomes()[0]
         (outcome,) = drive.to_the_end(self._rng)
         return outcome
 
