@@ -113,6 +113,17 @@ def test_noise_and_outliers(noise: float, rank: int | None) -> None:
     assert np.mean(result.outliers == problem.outliers) > 0.98
 
 
+@pytest.mark.parametrize("rank", [2, None])
+def test_recover_completes_matrices_of_which_entries_are_measured(rank: int | None) -> None:
+    problem = plant_entries(40, 30, 2, 600, outliers=0.1, rng=3)
+    rows, columns, values = problem.triples
+    found = rr.recover(rr.operators.Entries(rows, columns, problem.shape), values, rank)
+    expected = rr.complete(problem.triples, rank, shape=problem.shape)
+    assert found.status is rr.Status.RECOVERED
+    np.testing.assert_array_equal(found.matrix, expected.matrix)
+    np.testing.assert_array_equal(found.outliers, expected.outliers)
+
+
 def test_too_much_noise_is_named() -> None:
     problem = plant_entries(40, 30, 1, 1000, noise=0.5, rng=1)
     result = rr.complete(problem.triples, 1, shape=problem.shape)

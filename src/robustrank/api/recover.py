@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from robustrank.api.complete import complete
 from robustrank.api.inputs import (
     checked_problem,
     checked_start,
@@ -24,7 +25,7 @@ from robustrank.backend import (
     limited_blas_threads,
     threads_for,
 )
-from robustrank.operators import how_it_was_read
+from robustrank.operators import Entries, how_it_was_read
 from robustrank.result import Result, StopReason
 from robustrank.run import Callback
 from robustrank.search import nothing_found, solve, solve_without_rank
@@ -61,6 +62,8 @@ def recover(
         An (m, n1*n2) matrix or array of ``scipy.sparse`` is accepted, and a ``LinearOperator`` of
         SciPy or PyLops that acts on M in row-major order; an error is raised if its ``rmatvec`` is
         not the transpose of its ``matvec``. For y_i = a_iᵀ M b_i, use ``operators.Bilinear``.
+        With ``operators.Entries`` and the default solver, the matrix is completed as by
+        ``complete``.
         Data that may be larger than memory is read in blocks: a memory-mapped array, the path of an
         ``.npy`` file, a ``.zarr`` folder or a dataset of HDF5 (``"file.h5:/A"``), a list of such
         paths, a dataset of h5py, an array of zarr, or ``operators.Seeded``. With ``client``, also a
@@ -151,6 +154,11 @@ def recover(
     >>> rr.recover(planted.A, planted.y).rank
     2
     """
+    plain = start is None and client is None and not (symmetric or psd)
+    if isinstance(A, Entries) and solver == "auto" and plain:
+        entries = A.rows, A.columns, y
+        limits: dict[str, Any] = {"callback": callback, "time_limit": time_limit, "rng": rng}
+        return complete(entries, rank, shape=A.matrix_shape, **limits)
     chosen = solver_from(solver)
     run = new_run(callback, time_limit)
     with validation(), explain_memory_errors(memory_needed(A)):
