@@ -20,7 +20,7 @@ from robustrank.certificate import (
 from robustrank.linalg import Factors
 from robustrank.operators import OutOfTime
 from robustrank.problem import Problem
-from robustrank.result import Result, Status, StopReason
+from robustrank.result import History, Result, Status, StopReason
 from robustrank.run import Run
 from robustrank.search.assembly import assemble, nothing_found, summarize
 from robustrank.search.attempts import best_attempt, standing
@@ -97,8 +97,13 @@ class Search:
         self._at_lower_rank: Search | None = None
         self._explored: list[_Explored] = []
 
-    def explore(self, first: Outcome | None = None) -> None:
-        """Try the solvers until a result is certified; the first one may have run already."""
+    def explore(self, first: Outcome | None = None, after: Outcome | None = None) -> None:
+        """Try the solvers until a result is certified.
+
+        The first one may have ended already, or goes on after an outcome.
+        """
+        if after is not None:
+            first = self._drive(self._solvers[0], self.problem, after=after)
         estimator = self._portfolio and self._portfolio.rank_estimator
         for solver in self._solvers:
             if not _is_wanted(solver, self.attempts):
@@ -280,14 +285,28 @@ class Search:
             for one in results
         ]
 
-    def _drive(self, solver: Solver[Any], problem: Problem, *, aside: bool = False) -> Outcome:
-        """Run a solver; one that runs ``aside`` finds nothing that could be a result."""
+    def _drive(
+        self,
+        solver: Solver[Any],
+        problem: Problem,
+        *,
+        aside: bool = False,
+        after: Outcome | None = None,
+    ) -> Outcome:
+        """Run a solver, from its start or after an outcome.
+
+        One that runs ``aside`` finds nothing that could be a result.
+        """
         solved = problem.with_unit_rows if solver.unit_rows else problem
         drive = Drive([solved], solver, self.run)
         if not aside:
             self._running = solver, lambda: drive.outcomes()[0]
-        (outcome,) = drive.to_the_end(self._rng)
-        return outcome
+        if after is None:
+            (outcome,) = drive.to_the_end(self._rng)
+            return outcome
+        outcome = drive.continued(after.state, after.iterations)
+        checks = after.history.checks[:-1] + outcome.history.checks
+        return replace(outcome, history=History(checks))
 
 
 def _starting_at(start: Factors, solver: Solver[Any], problem: Problem) -> Solver[Any]:

@@ -57,13 +57,13 @@ class _RankSearch:
     def result(self) -> Result:
         """The result, certified if possible."""
         best = self.growth.grow()
-        rank, factors = 1, None
-        if best is not None:
+        if best is None:
+            rank = 1
+            self._solve(rank, self.chosen)
+        else:
             grown = GrownRank(self.problem, best, self.growth.rows)
             rank, self.table = grown.rank, grown.table()
-            if self.growth.start is not None or self._can_start:
-                factors = grown.factors()
-        self._solve(rank, factors, self.chosen)
+            self._continue(grown)
         if isinstance(self.chosen, Portfolio) and not (self.table and self.table.is_clear):
             self._solve_with_bounds(self.chosen, rank)
         return self._best()
@@ -85,10 +85,23 @@ class _RankSearch:
         table = None if self.table is None else _with_result(self.table, best)
         return replace(best, attempts=attempts, rank_table=table)
 
-    def _solve(self, rank: int, start: Factors | None, chosen: Solver[Any] | Portfolio) -> None:
+    def _solve(
+        self, rank: int, chosen: Solver[Any] | Portfolio, start: Factors | None = None
+    ) -> None:
         search = Search(self.problem.of_rank(rank), chosen, self.rng, self.run, start)
         self.searches.append(search)
         search.explore()
+
+    def _continue(self, grown: GrownRank) -> None:
+        """Solve with the rank of the best fit, going on from there if the first solver can."""
+        fit, rank = grown.best, grown.rank
+        if replace(fit.solver, initial=None) != self._first or rank < fit.rank:
+            can_start = self.growth.start is not None or isinstance(self._first, GaussNewton)
+            self._solve(rank, self.chosen, grown.factors() if can_start else None)
+            return
+        search = Search(self.problem.of_rank(rank), self.chosen, self.rng, self.run)
+        self.searches.append(search)
+        search.explore(after=fit.outcome)
 
     def _solve_with_bounds(self, chosen: Portfolio, rank: int) -> None:
         """Try bounds on the rank until a result is certified."""
@@ -96,7 +109,7 @@ class _RankSearch:
             bound = min(max(least, 2 * rank), self.growth.most)
             if self.searches[-1].best().certified or bound <= rank:
                 break
-            self._solve(bound, None, replace(chosen, solvers=chosen.solvers[:solvers]))
+            self._solve(bound, replace(chosen, solvers=chosen.solvers[:solvers]))
             rank = bound
 
     def _of_growth(self) -> Result:
@@ -115,10 +128,8 @@ class _RankSearch:
         return replace(result, stopped=self.run.stopped)
 
     @property
-    def _can_start(self) -> bool:
-        """Whether the first solver is one that can begin anywhere."""
-        first = self.chosen.solvers[0] if isinstance(self.chosen, Portfolio) else self.chosen
-        return isinstance(first, GaussNewton)
+    def _first(self) -> Solver[Any]:
+        return self.chosen.solvers[0] if isinstance(self.chosen, Portfolio) else self.chosen
 
 
 def _with_result(table: RankTable, result: Result) -> RankTable:

@@ -47,21 +47,28 @@ class Drive(Generic[StateT]):
 
     def to_the_end(self, rng: np.random.Generator) -> list[Outcome]:
         """Iterate until every problem has converged or reached the limit of iterations."""
+        return self._until_all_end(lambda batch: (self._solver.start(batch.problem, rng), 0))
+
+    def continued(self, state: StateT, iteration: int) -> Outcome:
+        """Iterate from a state that this solver has reached for a single problem."""
+        return self._until_all_end(lambda _: (state, iteration))[0]
+
+    def _until_all_end(self, begin: Callable[[_Batch], tuple[StateT, int]]) -> list[Outcome]:
         # A diverging run is reported by its status, not by warnings.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            self._iterate(_Batch(self._scaled), rng)
+            batch = _Batch(self._scaled)
+            self._iterate(batch, *begin(batch))
         return self.outcomes()
 
-    def _iterate(self, batch: _Batch, rng: np.random.Generator) -> None:
+    def _iterate(self, batch: _Batch, state: StateT, iteration: int) -> None:
         solver, monitors, ends = self._solver, self._monitors, self._run.end_of_iterations()
 
         def late() -> bool:
             return ends is not None and time.perf_counter() > ends
 
-        state, iteration = solver.start(batch.problem, rng), 0
-        runner = StepRunner(batch.problem, solver, late)
+        first, runner = iteration, StepRunner(batch.problem, solver, late)
         while True:
-            out_of_time = iteration > 0 and late()
+            out_of_time = iteration > first and late()
             exhausted = iteration >= solver.max_iterations or solver.is_exhausted(state)
             readings = batch.read(state)
             for position, number in enumerate(batch.numbers):
