@@ -174,7 +174,7 @@ def results(operator: Operator, U: Any, V: Any, w: Any, W: Any) -> list[Any]:
         operator.leading_svd(w, 2, np.random.default_rng(0))[1],
         tangent.apply(W),
         tangent.adjoint(w),
-        tangent.gram(w, W),
+        tangent.normal_map(w)(W),
     ]
 
 

@@ -14,7 +14,6 @@ from robustrank.operators.sorted_entries import SortedEntries, soft_weights
 from robustrank.operators.sparse import SparseOperator
 from robustrank.operators.streamed import ColumnStreamedOperator, StreamedOperator
 from robustrank.operators.tangent import StoredTangent, UnstoredTangent
-from robustrank.operators.tangent_views import PartTangent, RowScaledTangent, WatchedTangent
 from robustrank.operators.validate import as_operator
 from robustrank.operators.views import (
     BatchedOperator,
@@ -45,11 +44,9 @@ __all__ = [
     "Operator",
     "OperatorCheck",
     "OutOfTime",
-    "PartTangent",
     "PassCounter",
     "PassCounterGroup",
     "RowScaledOperator",
-    "RowScaledTangent",
     "ScaledOperator",
     "Seeded",
     "ShardedOperator",
@@ -62,7 +59,6 @@ __all__ = [
     "SymmetricOperator",
     "TransposedOperator",
     "UnstoredTangent",
-    "WatchedTangent",
     "as_operator",
     "can_be_batched",
     "check_operator",

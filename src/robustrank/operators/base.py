@@ -18,7 +18,6 @@ from robustrank.linalg import (
     leading_svd_by_products,
     lower_median,
 )
-from robustrank.operators.probed_tangent import ProbedTangent
 from robustrank.operators.tangent import UnstoredTangent
 
 _GAIN_PROBES = 8
@@ -130,7 +129,7 @@ class Operator(ABC):
         precise
             If False, a family that stores the map may do so in single precision.
         """
-        return ProbedTangent(UnstoredTangent(self, U, V))
+        return UnstoredTangent(self, U, V, probed=True)
 
     def leading_svd(
         self,

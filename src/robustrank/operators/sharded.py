@@ -17,17 +17,27 @@ from typing import Any, TypeVar
 import numpy as np
 
 from robustrank.backend import Array, epsilon, to_numpy
-from robustrank.linalg import Factors, IterativeTangent, TangentMap, Triplets, leading_svd
+from robustrank.linalg import (
+    Factors,
+    Shares,
+    TangentMap,
+    Triplets,
+    as_vector,
+    from_vector,
+    leading_svd,
+)
 from robustrank.operators.array_backed import suit_single_precision
 from robustrank.operators.array_rows import ArrayRows
 from robustrank.operators.base import Operator
+from robustrank.operators.block_products import BlockProducts
 from robustrank.operators.engine import Engine, LocalEngine
 from robustrank.operators.entries import Entries
-from robustrank.operators.entry_tangent import EntryTangent
 from robustrank.operators.kernels import stored_dtype
+from robustrank.operators.prefetching import blocks
+from robustrank.operators.shares import RowShares
 from robustrank.operators.sources import RowSource, Slice, precision_of
 from robustrank.operators.spill import SpillFile
-from robustrank.operators.streamed import StreamedOperator
+from robustrank.operators.streamed import StreamedOperator, TangentRows
 from robustrank.operators.tangent import UnstoredTangent
 from robustrank.operators.tangent_storage import Place, TangentStorage
 
@@ -117,8 +127,8 @@ class ShardedEntries(ShardedOperator):
     rows: Array
     columns: Array
 
-    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> EntryTangent:
-        return EntryTangent(UnstoredTangent(self, U, V), self.rows, self.columns)
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> UnstoredTangent:
+        return UnstoredTangent(self, U, V, entries=(self.rows, self.columns))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,42 +193,58 @@ class ShardedRows(ShardedOperator):
 
 
 @dataclass(frozen=True, eq=False)
-class ShardedTangent(IterativeTangent):
-    """The tangent maps of all shards as one; see ``linalg.TangentMap``."""
+class ShardedTangent:
+    """A tangent map whose rows are with the shards; see ``linalg.TangentMap``.
+
+    The rows are read in blocks for each product, and only results of the size of W or of the
+    measurements leave the shards.
+    """
 
     operator: ShardedOperator
-    maps: tuple[Any, ...]
+    maps: tuple[Any, ...]  # TangentRows, or handles of them
     U: Array
     V: Array
     epsilon: float
+
+    reads = 1
+    rows = None
+
+    @property
+    def measurements(self) -> int:
+        """m."""
+        return self.operator.measurements
+
+    @property
+    def shares(self) -> Shares:
+        """From the rows, where they are."""
+        return self
 
     def measure(self, values: Array) -> Array:
         """The measurements of U diag(values) Vᵀ."""
         return np.concatenate(self._each(_measure_core, shared=(values,)))
 
     def apply(self, W: Array) -> Array:
-        """The change of the measurements along W."""
+        """The change of the measurements along W: one read of the rows."""
         return np.concatenate(self._each(_apply, shared=(W,)))
 
     def adjoint(self, w: Array) -> Array:
         """The adjoint of ``apply``."""
         return _total(self._each(_adjoint_of_map, own=self.operator._split(w)))
 
-    def gram(self, weights: Array, W: Array) -> Array:
-        """``adjoint(weights * apply(W))``."""
-        return _total(self._each(_gram, own=self.operator._split(weights), shared=(W,)))
-
     def normal_map(self, weights: Array) -> Callable[[Array], Array]:
-        """The map from W to ``gram(weights, W)``; the weights are sent to the shards once."""
+        """The map from W to ``adjoint(weights * apply(W))``, in one read of the rows.
+
+        The weights are sent to the shards once.
+        """
         engine, own = self.operator.engine, self.operator._split(weights)
         prepared = engine.keep(_normal_map, self.maps, own=own)
         return lambda W: _total(engine.each(_apply_normal_map, prepared, shared=(W,)))
 
-    def share_maxima(self, rows: Array) -> Array:
+    def maxima(self, chosen: Array) -> Array:
         """The largest share of each row and column of the matrix in a measurement."""
-        return np.max(np.stack(self._each(_share_maxima, own=self.operator._split(rows))), axis=0)
+        return np.max(np.stack(self._each(_share_maxima, own=self.operator._split(chosen))), axis=0)
 
-    def share_counts(self, least: Array, weights: Array) -> Array:
+    def counts(self, least: Array, weights: Array) -> Array:
         """The weight of the measurements in which a share is larger than ``least``."""
         own = [(part, least) for (part,) in self.operator._split(weights)]
         return _total(self._each(_share_counts, own=own))
@@ -296,42 +322,46 @@ def _row_norms(shard: Any, first: int, size: tuple[int, int]) -> Array:
 
 def _tangent(
     shard: Any, first: int, size: Any, U: Array, V: Array, dtype: Any, spill: SpillFile | None
-) -> TangentMap:
-    part: TangentMap = _operator(shard, size, first).stored_tangent(U, V, dtype, spill)
+) -> TangentRows:
+    part: TangentRows = _operator(shard, size, first).tangent_rows(U, V, dtype, spill)
     return part
 
 
-def _measure_core(part: TangentMap, values: Array) -> Array:
-    return part.measure(values)
+def _measure_core(part: TangentRows, values: Array) -> Array:
+    total: Array = np.sum(part.core * values, axis=-1)
+    return total
 
 
-def _apply(part: TangentMap, W: Array) -> Array:
-    return part.apply(W)
+def _apply(part: TangentRows, W: Array) -> Array:
+    return BlockProducts(part.rows).matvec(as_vector(W))
 
 
-def _adjoint_of_map(part: TangentMap, w: Array) -> Array:
-    return part.adjoint(w)
+def _adjoint_of_map(part: TangentRows, w: Array) -> Array:
+    return from_vector(BlockProducts(part.rows).vecmat(w), part.core.shape[1])
 
 
-def _gram(part: TangentMap, weights: Array, W: Array) -> Array:
-    return part.gram(weights, W)
-
-
-def _normal_map(part: TangentMap, weights: Array) -> tuple[TangentMap, Array]:
+def _normal_map(part: TangentRows, weights: Array) -> tuple[TangentRows, Array]:
     return part, weights
 
 
-def _apply_normal_map(prepared: tuple[TangentMap, Array], W: Array) -> Array:
+def _apply_normal_map(prepared: tuple[TangentRows, Array], W: Array) -> Array:
     part, weights = prepared
-    return part.gram(weights, W)
+    return from_vector(BlockProducts(part.rows).gram(weights, as_vector(W)), W.shape[1])
 
 
-def _share_maxima(part: Any, rows: Array) -> Array:
-    return part.share_maxima(rows)
+def _share_maxima(part: TangentRows, chosen: Array) -> Array:
+    return _shares(part).maxima(chosen)
 
 
-def _share_counts(part: Any, weights: Array, least: Array) -> Array:
-    return part.share_counts(least, weights)
+def _share_counts(part: TangentRows, weights: Array, least: Array) -> Array:
+    return _shares(part).counts(least, weights)
+
+
+def _shares(part: TangentRows) -> RowShares:
+    rank = part.core.shape[1]
+    return RowShares(
+        lambda: ((k, block.reshape(len(block), rank, -1)) for k, block in blocks(part.rows))
+    )
 
 
 def _total(parts: Any) -> Array:

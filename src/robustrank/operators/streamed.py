@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,20 @@ from robustrank.backend import Array
 from robustrank.operators.array_backed import ArrayBackedOperator
 from robustrank.operators.array_rows import ArrayRows
 from robustrank.operators.block_products import BlockProducts
-from robustrank.operators.blocked_tangent import BlockedTangent
 from robustrank.operators.kernels import stored_dtype, tangent_rows
 from robustrank.operators.prefetching import BLOCK_BYTES, blocks
 from robustrank.operators.row_norms import row_norms
 from robustrank.operators.sources import RowSource, Slice
 from robustrank.operators.spill import SpillFile
 from robustrank.operators.tangent import StoredTangent
+
+
+@dataclass(frozen=True, eq=False)
+class TangentRows:
+    """The rows of a tangent map in memory or in a file, which are read in blocks."""
+
+    rows: RowSource  # (m, r (n1 + n2))
+    core: Array  # u_kᵀ A_i v_k, (m, r)
 
 
 class StreamedOperator(ArrayBackedOperator):
@@ -56,13 +64,13 @@ class StreamedOperator(ArrayBackedOperator):
         precise = precise or not self._suits_single_precision
         m, r, size = self.source.rows, U.shape[1], sum(self._matrix_shape)
         dtype = stored_dtype((m, *self._matrix_shape), U, precise=precise)
-        in_blocks = self.stored_tangent(U, V, dtype)
+        in_blocks = self.tangent_rows(U, V, dtype)
         rows = in_blocks.rows.read(0, m).reshape(m, r, size)
         return StoredTangent(rows, U, V, core=in_blocks.core)
 
-    def stored_tangent(
+    def tangent_rows(
         self, U: Array, V: Array, dtype: Any, spill: SpillFile | None = None
-    ) -> BlockedTangent:
+    ) -> TangentRows:
         """The linearized measurements, in memory or in a part of a temporary file.
 
         Products with them are added block by block in both places, so they have the same bits.
@@ -77,7 +85,7 @@ class StreamedOperator(ArrayBackedOperator):
             else:
                 spill.write(self._first + part.start, rows.reshape(len(rows), -1))
         place = Slice(spill, self._first, self._first + m) if spill else ArrayRows(stored)
-        return BlockedTangent(place, U, V, core)
+        return TangentRows(place, core)
 
     def _tangent_blocks(self, U: Array, V: Array, dtype: Any) -> Any:
         """The rows of the tangent map and of its core, block by block."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robustrank.backend import Array
-from robustrank.linalg import Factors, Triplets
-from robustrank.operators.tangent_views import RowScaledTangent, ScaledTangent
+from robustrank.linalg import Factors, TangentView, Triplets
 from robustrank.operators.views.delegating import DelegatingOperator
 
 
@@ -42,8 +41,8 @@ class ScaledOperator(DelegatingOperator):
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         return abs(self.factor) * self.inner.row_norms(probes, rng)
 
-    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> ScaledTangent:
-        return ScaledTangent(self.inner.tangent(U, V, precise=precise), self.factor)
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentView:
+        return TangentView(self.inner.tangent(U, V, precise=precise), factor=self.factor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,5 +71,5 @@ class RowScaledOperator(DelegatingOperator):
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         return self.factors * self.inner.row_norms(probes, rng)
 
-    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> RowScaledTangent:
-        return RowScaledTangent(self.inner.tangent(U, V, precise=precise), self.factors)
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentView:
+        return TangentView(self.inner.tangent(U, V, precise=precise), factors=self.factors)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robustrank.backend import Array, namespace
-from robustrank.linalg import Factors, TangentMap, Triplets
-from robustrank.operators.tangent_views import SubsetTangent, scattered
+from robustrank.linalg import Factors, TangentView, Triplets, scattered
 from robustrank.operators.views.delegating import DelegatingOperator
 
 
@@ -43,10 +42,8 @@ class SubsetOperator(DelegatingOperator):
         norms = self.inner.row_norms(probes, rng)
         return namespace(norms).take(norms, self.rows)
 
-    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentMap:
-        return SubsetTangent(
-            self.inner.tangent(U, V, precise=precise), self.rows, self.inner.measurements
-        )
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentView:
+        return TangentView(self.inner.tangent(U, V, precise=precise), chosen=self.rows)
 
     def _scattered(self, w: Array) -> Array:
         return scattered(w, self.rows, self.inner.measurements)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robustrank.backend import Array
-from robustrank.linalg import Factors, Triplets
-from robustrank.operators.tangent_views import TransposedTangent
+from robustrank.linalg import Factors, TangentView, Triplets
 from robustrank.operators.views.delegating import DelegatingOperator
 
 
@@ -41,5 +40,5 @@ class TransposedOperator(DelegatingOperator):
         right, values, left = self.inner.leading_svd(w, rank, rng, swapped, approximate=approximate)
         return left, values, right
 
-    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TransposedTangent:
-        return TransposedTangent(self.inner.tangent(V, U, precise=precise))
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentView:
+        return TangentView(self.inner.tangent(V, U, precise=precise), transposed=True)
