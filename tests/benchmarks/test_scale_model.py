@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from robustrank.operators import sharded, tangent_storage
+from robustrank.outofcore import sharded, tangent_storage
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts, not a package
 

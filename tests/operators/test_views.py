@@ -17,14 +17,14 @@ from robustrank.operators import (
     Operator,
     RowScaledOperator,
     ScaledOperator,
-    StreamedOperator,
     SubsetOperator,
     TransposedOperator,
     as_operator,
     can_be_batched,
     check_operator,
 )
-from robustrank.operators.array_rows import ArrayRows
+from robustrank.outofcore import StreamedOperator
+from robustrank.outofcore.array_rows import ArrayRows
 
 M, N1, N2 = 40, 9, 7
 ROWS = np.arange(1, M, 2)

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from robustrank.operators import DataLost, Engine, LocalEngine, OutOfTime
+from robustrank.operators import DataLost, OutOfTime
+from robustrank.outofcore import Engine, LocalEngine
 
 
 class WatchedEngine:
@@ -48,6 +49,6 @@ class WatchedEngine:
 def _engine(client: Any, watch: Callable[[], None]) -> Engine:
     if client is None:
         return LocalEngine(watch)
-    from robustrank.cluster import ClusterEngine
+    from robustrank.outofcore.cluster import ClusterEngine
 
     return ClusterEngine(client, watch)

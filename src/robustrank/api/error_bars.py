@@ -9,6 +9,7 @@ from typing import Any
 from robustrank.api.inputs import checked_problem
 from robustrank.backend import Array, to_numpy
 from robustrank.completion import Completion, Observations
+from robustrank.inputs import as_operator
 from robustrank.problem import Problem
 from robustrank.result import Recovery
 from robustrank.uncertainty import (
@@ -88,7 +89,8 @@ def with_data(
 def recovery_with_error_bars(result: Recovery, problem: Problem) -> Recovery:
     """The result of a problem, with error bars that are computed when they are needed."""
     return replace(
-        result, error_bars=DeferredErrorBars(lambda: recovery_error_bars(problem, result))
+        result,
+        error_bars=DeferredErrorBars(lambda: recovery_error_bars(problem, result), as_operator),
     )
 
 
@@ -102,7 +104,7 @@ def completion_with_error_bars(result: Completion) -> Completion:
         result.outliers,
         result.noise,
     )
-    return replace(result, error_bars=DeferredErrorBars(compute))
+    return replace(result, error_bars=DeferredErrorBars(compute, as_operator))
 
 
 def _error_bars_of_entries(

@@ -18,8 +18,10 @@ from robustrank.backend import (
     shown,
     to_numpy,
 )
+from robustrank.inputs import as_operator
 from robustrank.linalg import Factors
-from robustrank.operators import Engine, Operator, as_operator
+from robustrank.operators import Operator
+from robustrank.outofcore import Engine
 from robustrank.problem import Problem
 from robustrank.result import Recovery
 from robustrank.solvers import (

@@ -26,7 +26,8 @@ from robustrank.backend import (
     limited_blas_threads,
     threads_for,
 )
-from robustrank.operators import DataLost, OutOfTime, how_it_was_read
+from robustrank.operators import DataLost, OutOfTime
+from robustrank.outofcore import how_it_was_read
 from robustrank.result import Recovery, Status
 from robustrank.solvers import Callback, Portfolio, Solver, solve, solve_without_rank
 

@@ -17,7 +17,7 @@ from robustrank.cli.text_tables import NotANumber
 from robustrank.cli.writing import outlier_file, write_csv, write_outliers
 from robustrank.completion import Completion, SampledObservations
 from robustrank.files import atomic_writer, is_array_file
-from robustrank.operators.opening import open_array
+from robustrank.outofcore.opening import open_array
 
 Matrix = np.ndarray[Any, Any]
 

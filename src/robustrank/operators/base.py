@@ -23,6 +23,14 @@ from robustrank.operators.tangent import UnstoredTangent
 _GAIN_PROBES = 8
 
 
+class OutOfTime(Exception):  # noqa: N818  # not an error
+    """The time limit was reached."""
+
+
+class DataLost(RuntimeError):  # noqa: N818
+    """The sensing data can no longer be read: a file is damaged, or the workers are gone."""
+
+
 class Operator(ABC):
     """m linear measurements of an n1 × n2 matrix: A(M)_i = <A_i, M>.
 
@@ -31,7 +39,7 @@ class Operator(ABC):
 
     A family of measurements implements the four abstract members ``shape``, ``dtype``, ``measure``
     and ``backproject``. Everything else has a default that is built on the two products, and that a
-    family overrides where it can be faster.
+    family overrides where it can be faster. Every product may raise ``OutOfTime`` and ``DataLost``.
 
     See Also
     --------

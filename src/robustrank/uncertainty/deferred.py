@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from robustrank.operators import Operator
 from robustrank.uncertainty.error_bars import ErrorBars
 
 Matrix = np.ndarray[Any, Any]
@@ -19,13 +20,15 @@ class DeferredErrorBars:
     """Forwards to the error bars that ``compute`` returns; see ``result.Accuracy``."""
 
     compute: Callable[[], ErrorBars]
+    as_operator: Callable[[Any, tuple[int, int]], Operator]  # from sensing matrices of a user
 
     @cached_property
     def _bars(self) -> ErrorBars:
         return self.compute()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"compute": self.compute}  # what was computed is computed again
+        given = ("compute", "as_operator")  # what was computed is computed again
+        return {name: vars(self)[name] for name in given}
 
     @property
     def deviation(self) -> float:
@@ -43,7 +46,7 @@ class DeferredErrorBars:
 
     def of_measurements(self, A: Any, shape: tuple[int, int]) -> Matrix:
         """The standard errors of <A_i, M>."""
-        return self._bars.of_measurements(A, shape)
+        return self._bars.of_measurements(self.as_operator(A, shape))
 
     def of_function(self, function: Callable[[Matrix], Any], matrix: Matrix) -> Matrix:
         """The standard errors of a function of the matrix."""

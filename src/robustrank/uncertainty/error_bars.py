@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import to_numpy
-from robustrank.operators import as_operator
+from robustrank.operators import Operator
 from robustrank.uncertainty.covariance import TangentCovariance
 from robustrank.uncertainty.outlier_probability import outlier_probability
 
@@ -54,9 +54,8 @@ class ErrorBars:
             return np.zeros(len(rows))
         return self._in_user_units(self.covariance().of_entries(rows, columns))
 
-    def of_measurements(self, A: Any, shape: tuple[int, int]) -> Matrix:
-        """The standard errors of <A_i, M> for sensing matrices A."""
-        operator = as_operator(A, shape)
+    def of_measurements(self, operator: Operator) -> Matrix:
+        """The standard errors of the measurements of the matrix."""
         if self.is_exact:
             return np.zeros(operator.measurements)
         covariance = self.covariance()

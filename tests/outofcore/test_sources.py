@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from robustrank.operators.array_rows import ArrayRows, is_sliceable
-from robustrank.operators.file_rows import FileRows
-from robustrank.operators.sources import Concatenated, RowSource, Slice, used_dtype
+from robustrank.outofcore.array_rows import ArrayRows, is_sliceable
+from robustrank.outofcore.file_rows import FileRows
+from robustrank.outofcore.sources import Concatenated, RowSource, Slice, used_dtype
 
 M, N1, N2 = 23, 6, 5
 Array = np.ndarray[Any, Any]

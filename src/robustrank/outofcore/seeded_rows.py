@@ -8,9 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.random import Generator, Philox
 
-from robustrank.backend import check_count, in_blocks, shown
-from robustrank.operators.sources import Matrix
+from robustrank.backend import Array, check_count, in_blocks, like, namespace, shown
+from robustrank.outofcore.random_numbers import philox_words, standard_normal_from, words_needed
+from robustrank.outofcore.sources import Matrix
 
+_WORD = 64  # bits
 _GROUP_ENTRIES = 2**16  # a new generator costs as much as about 1000 normal numbers
 
 
@@ -99,3 +101,40 @@ def _fill_signs(philox: Philox, skipped: int, out: Matrix) -> None:
     signs *= 2
     signs -= 1
     out[...] = signs
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceRows:
+    """The rows of ``source`` as arrays of another library.
+
+    Signs are the same bits as those that NumPy generates, and normal numbers are the same up to
+    rounding errors. ``example`` is any array of the library on the device.
+    """
+
+    source: SeededRows
+    example: Array
+
+    def read(self, first: int, last: int) -> Array:
+        """The rows from ``first`` up to, but not including, ``last``."""
+        xp, source = namespace(self.example), self.source
+        height = source.group_rows
+        begin, end = first // height, -(-last // height)
+        place = like(self.example)["device"]
+        groups = xp.arange(begin, end, dtype=xp.int64, device=place)
+        generate = self._signs if source.ensemble == "sign" else self._normal_numbers
+        rows = xp.reshape(generate(groups, height * source.size), (-1, source.size))
+        return rows[first - begin * height : last - begin * height, :]
+
+    def _normal_numbers(self, groups: Array, entries: int) -> Array:
+        dtype = self.source.dtype.name
+        words = philox_words(self.source.seed, groups, words_needed(entries, dtype))
+        return standard_normal_from(words, entries, dtype)
+
+    def _signs(self, groups: Array, entries: int) -> Array:
+        """±1 from the bits of each byte of the words, the highest bit first."""
+        xp = namespace(groups)
+        words = philox_words(self.source.seed, groups, -(-entries // _WORD))
+        position = xp.arange(_WORD, **like(groups))
+        bits = (words[:, :, None] >> (position ^ 7)) & 1
+        bits = xp.reshape(bits, (groups.shape[0], -1))[:, :entries]
+        return xp.astype(2 * bits - 1, getattr(xp, self.source.dtype.name))

@@ -1,4 +1,4 @@
-"""Blocks of rows that are read in the background while the previous block is used."""
+"""Blocks of rows, read in the background while the previous block is used, and products by them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import itertools
 import mmap
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from robustrank.operators.sources import Matrix, RowSource, is_in_memory
+from robustrank.backend import WORTH_COMPILING
+from robustrank.operators.kernels import Kernels, compiled_kernels
+from robustrank.outofcore.sources import Matrix, RowSource, is_in_memory
 
 # Two blocks fit in the processor's cache. Blocks of 8 MiB were about as fast, larger ones slower.
 BLOCK_BYTES = 4 * 2**20
@@ -74,3 +77,52 @@ def _page_aligned(shape: tuple[int, int], dtype: np.dtype[Any]) -> Matrix:
     memory = np.empty(size + mmap.PAGESIZE, np.uint8)
     skipped = -memory.__array_interface__["data"][0] % mmap.PAGESIZE
     return memory[skipped : skipped + size].view(dtype).reshape(shape)
+
+
+@dataclass(frozen=True)
+class BlockProducts:
+    """Products with a tall matrix; each reads every row once.
+
+    They have the same bits for every number of threads: compiled loops add in a fixed order and,
+    without them, so does ``einsum``, while BLAS does not. The dtype of the vectors is used.
+    """
+
+    source: RowSource
+    block_bytes: int = BLOCK_BYTES
+
+    def matvec(self, x: Matrix) -> Matrix:
+        """The product with a vector of ``size`` entries: (rows,)."""
+        kernels, result = self.kernels(), np.empty(self.source.rows, x.dtype)
+        for rows, block in blocks(self.source, self.block_bytes):
+            if kernels is None:
+                np.einsum("ij,j->i", block, x, out=result[rows])
+            else:
+                result[rows] = kernels.matvec(block, x)
+        return result
+
+    def vecmat(self, w: Matrix) -> Matrix:
+        """The product of a vector of ``rows`` entries with the rows: (size,)."""
+        kernels, total = self.kernels(), np.zeros(self.source.size, w.dtype)
+        for rows, block in blocks(self.source, self.block_bytes):
+            total += (
+                np.einsum("i,ij->j", w[rows], block)
+                if kernels is None
+                else kernels.vecmat(block, w[rows])
+            )
+        return total
+
+    def gram(self, weights: Matrix, x: Matrix) -> Matrix:
+        """Jᵀ diag(weights) J x for the matrix J of all rows."""
+        kernels, total = self.kernels(), np.zeros(self.source.size, x.dtype)
+        for rows, block in blocks(self.source, self.block_bytes):
+            if kernels is None:
+                along = weights[rows] * np.einsum("ij,j->i", block, x)
+                total += np.einsum("i,ij->j", along, block)
+            else:
+                total += kernels.gram(block, weights[rows], x)
+        return total
+
+    def kernels(self) -> Kernels | None:
+        """The compiled loops if there are many rows and numba is installed."""
+        many = self.source.rows * self.source.size >= WORTH_COMPILING
+        return compiled_kernels() if many else None

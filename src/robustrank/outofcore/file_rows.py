@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.files import PathLike, map_npy
-from robustrank.operators.sources import Matrix, convert, precision_of, used_dtype
+from robustrank.outofcore.sources import Matrix, convert, precision_of, used_dtype
 
 _CONVERTED_BYTES = 2**18  # read and converted at a time, so that they stay in the cache
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from robustrank.operators import tangent_storage as module
-from robustrank.operators.tangent_storage import (
+from robustrank.outofcore import tangent_storage as module
+from robustrank.outofcore.tangent_storage import (
     Place,
     TangentStorage,
     default_storage,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-
-class OutOfTime(Exception):  # noqa: N818  # not an error
-    """The time limit was reached."""
-
-
-class DataLost(RuntimeError):  # noqa: N818
-    """The sensing data can no longer be read: a file is damaged, or the workers are gone."""
+from robustrank.backend import Array
+from robustrank.operators.base import DataLost
 
 
 class Engine(Protocol):
@@ -80,3 +78,14 @@ class LocalEngine:
         return results
 
     keep = each
+
+
+def split(values: Array, counts: Sequence[int]) -> list[tuple[Array]]:
+    """The part of a vector, or of the last axis of an array, that belongs to each shard."""
+    bounds = itertools.pairwise(itertools.accumulate(counts, initial=0))
+    return [(values[..., first:last],) for first, last in bounds]
+
+
+def total(parts: Iterable[Array]) -> Array:
+    """The sum of arrays, added in their order."""
+    return functools.reduce(operator.add, parts)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robustrank.operators.array_rows import ArrayRows
-from robustrank.operators.file_rows import FileRows
-from robustrank.operators.prefetching import block_rows, blocks
-from robustrank.operators.sources import RowSource, Slice
+from robustrank.outofcore.array_rows import ArrayRows
+from robustrank.outofcore.blocks import block_rows, blocks
+from robustrank.outofcore.file_rows import FileRows
+from robustrank.outofcore.sources import RowSource, Slice
 
 M, SIZE = 41, 12
 Array = np.ndarray[Any, Any]
@@ -126,8 +126,8 @@ def test_the_thread_ends_when_the_iteration_is_left(left_by: str) -> None:
 def test_an_abandoned_iteration_does_not_keep_the_process_alive() -> None:
     code = """
 import numpy as np
-from robustrank.operators.array_rows import ArrayRows
-from robustrank.operators.prefetching import blocks
+from robustrank.outofcore.array_rows import ArrayRows
+from robustrank.outofcore.blocks import blocks
 iterator = blocks(ArrayRows(np.asfortranarray(np.ones((50, 50)))), 400)
 next(iterator)
 """
@@ -139,9 +139,9 @@ next(iterator)
 
 PEAK_MEMORY = """
 import sys, numpy as np
-from robustrank.operators.array_rows import ArrayRows
-from robustrank.operators.file_rows import FileRows
-from robustrank.operators.prefetching import blocks
+from robustrank.outofcore.array_rows import ArrayRows
+from robustrank.outofcore.file_rows import FileRows
+from robustrank.outofcore.blocks import blocks
 def memory(name):
     lines = open("/proc/self/status").read().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024

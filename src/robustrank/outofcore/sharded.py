@@ -8,38 +8,27 @@ from __future__ import annotations
 
 import functools
 import itertools
-import operator
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from robustrank.backend import Array, epsilon, to_numpy
-from robustrank.linalg import (
-    Factors,
-    Shares,
-    TangentMap,
-    Triplets,
-    as_vector,
-    from_vector,
-    leading_svd,
-)
+from robustrank.linalg import Factors, TangentMap, Triplets, leading_svd
 from robustrank.operators.array_backed import suit_single_precision
-from robustrank.operators.array_rows import ArrayRows
 from robustrank.operators.base import Operator
-from robustrank.operators.block_products import BlockProducts
-from robustrank.operators.engine import Engine, LocalEngine
 from robustrank.operators.entries import Entries
 from robustrank.operators.kernels import stored_dtype
-from robustrank.operators.prefetching import blocks
-from robustrank.operators.shares import RowShares
-from robustrank.operators.sources import RowSource, Slice, precision_of
-from robustrank.operators.spill import SpillFile
-from robustrank.operators.streamed import StreamedOperator, TangentRows
 from robustrank.operators.tangent import UnstoredTangent
-from robustrank.operators.tangent_storage import Place, TangentStorage
+from robustrank.operators.views.delegating import family
+from robustrank.outofcore.array_rows import ArrayRows
+from robustrank.outofcore.engine import Engine, LocalEngine, split, total
+from robustrank.outofcore.sharded_tangent import ShardedTangent
+from robustrank.outofcore.sources import RowSource, Slice, precision_of
+from robustrank.outofcore.streamed import LinearizedRows, StreamedOperator
+from robustrank.outofcore.tangent_storage import Place, SpillFile, TangentStorage
 
 Changed = TypeVar("Changed", bound="ShardedOperator")
 
@@ -94,8 +83,8 @@ class ShardedOperator(Operator):
         return np.concatenate(self._each(_measure, shared=(U, V)))
 
     def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
-        parts = self._each(_backproject, own=self._split(w), shared=(U, V))
-        return _total(part[0] for part in parts), _total(part[1] for part in parts)
+        parts = self._each(_backproject, own=split(w, self.counts), shared=(U, V))
+        return total(part[0] for part in parts), total(part[1] for part in parts)
 
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         return self._norms
@@ -108,13 +97,6 @@ class ShardedOperator(Operator):
     def _firsts(self) -> list[int]:
         """The number of the first measurement of each shard."""
         return [0, *np.cumsum(self.counts)[:-1].tolist()]
-
-    def _split(self, values: Array) -> list[tuple[Array]]:
-        """The part of a vector, or of the last axis of an array, that belongs to each shard."""
-        return [
-            (values[..., first : first + count],)
-            for first, count in zip(self._firsts, self.counts, strict=True)
-        ]
 
     def _each(self, work: Any, own: Any = None, shared: tuple[Any, ...] = ()) -> list[Any]:
         return self.engine.each(work, self.shards, own, (self.size, *shared))
@@ -149,7 +131,7 @@ class ShardedRows(ShardedOperator):
 
     def adjoint(self, w: Array) -> Array:
         """A*(w) as an n1 × n2 array; one pass."""
-        return _total(self._each(_adjoint, own=self._split(w)))
+        return total(self._each(_adjoint, own=split(w, self.counts)))
 
     def leading_svd(
         self,
@@ -189,68 +171,8 @@ class ShardedRows(ShardedOperator):
             own=[(first,) for first in self._firsts],
             shared=(self.size, U, V, dtype, spill),
         )
-        return ShardedTangent(self, tuple(maps), U, V, max(_epsilon(dtype), epsilon(U)))
-
-
-@dataclass(frozen=True, eq=False)
-class ShardedTangent:
-    """A tangent map whose rows are with the shards; see ``linalg.TangentMap``.
-
-    The rows are read in blocks for each product, and only results of the size of W or of the
-    measurements leave the shards.
-    """
-
-    operator: ShardedOperator
-    maps: tuple[Any, ...]  # TangentRows, or handles of them
-    U: Array
-    V: Array
-    epsilon: float
-
-    reads = 1
-    rows = None
-
-    @property
-    def measurements(self) -> int:
-        """m."""
-        return self.operator.measurements
-
-    @property
-    def shares(self) -> Shares:
-        """From the rows, where they are."""
-        return self
-
-    def measure(self, values: Array) -> Array:
-        """The measurements of U diag(values) Vᵀ."""
-        return np.concatenate(self._each(_measure_core, shared=(values,)))
-
-    def apply(self, W: Array) -> Array:
-        """The change of the measurements along W: one read of the rows."""
-        return np.concatenate(self._each(_apply, shared=(W,)))
-
-    def adjoint(self, w: Array) -> Array:
-        """The adjoint of ``apply``."""
-        return _total(self._each(_adjoint_of_map, own=self.operator._split(w)))
-
-    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
-        """The map from W to ``adjoint(weights * apply(W))``, in one read of the rows.
-
-        The weights are sent to the shards once.
-        """
-        engine, own = self.operator.engine, self.operator._split(weights)
-        prepared = engine.keep(_normal_map, self.maps, own=own)
-        return lambda W: _total(engine.each(_apply_normal_map, prepared, shared=(W,)))
-
-    def maxima(self, chosen: Array) -> Array:
-        """The largest share of each row and column of the matrix in a measurement."""
-        return np.max(np.stack(self._each(_share_maxima, own=self.operator._split(chosen))), axis=0)
-
-    def counts(self, least: Array, weights: Array) -> Array:
-        """The weight of the measurements in which a share is larger than ``least``."""
-        own = [(part, least) for (part,) in self.operator._split(weights)]
-        return _total(self._each(_share_counts, own=own))
-
-    def _each(self, work: Any, own: Any = None, shared: tuple[Any, ...] = ()) -> list[Any]:
-        return self.operator.engine.each(work, self.maps, own, shared)
+        rounding = max(float(np.finfo(dtype).eps), epsilon(U))
+        return ShardedTangent(self.engine, self.counts, tuple(maps), U, V, rounding)
 
 
 def sharded_rows(
@@ -290,6 +212,18 @@ def sharded_entries(entries: Entries, engine: Engine) -> ShardedOperator:
     return ShardedEntries(shards, counts, shape, dtype, engine, rows=rows, columns=columns)
 
 
+def how_it_was_read(operator: Operator) -> str:
+    """How sensing data in shards was read, and where tangent maps were; empty for other data."""
+    operator = family(operator)
+    if not isinstance(operator, ShardedOperator):
+        return ""
+    where = "in blocks" if operator.engine.is_local else "by the workers of a cluster"
+    number = len(operator.shards)
+    text = f"read {where}, in {number} {'shard' if number == 1 else 'shards'}"
+    stored = str(operator.storage) if isinstance(operator, ShardedRows) else ""
+    return f"{text}; {stored}" if stored else text
+
+
 def _divided(total: int, number: int) -> list[tuple[int, int]]:
     """The first and last rows of this many parts of about the same size."""
     return list(itertools.pairwise(k * total // number for k in range(number + 1)))
@@ -322,52 +256,6 @@ def _row_norms(shard: Any, first: int, size: tuple[int, int]) -> Array:
 
 def _tangent(
     shard: Any, first: int, size: Any, U: Array, V: Array, dtype: Any, spill: SpillFile | None
-) -> TangentRows:
-    part: TangentRows = _operator(shard, size, first).tangent_rows(U, V, dtype, spill)
+) -> LinearizedRows:
+    part: LinearizedRows = _operator(shard, size, first).tangent_rows(U, V, dtype, spill)
     return part
-
-
-def _measure_core(part: TangentRows, values: Array) -> Array:
-    total: Array = np.sum(part.core * values, axis=-1)
-    return total
-
-
-def _apply(part: TangentRows, W: Array) -> Array:
-    return BlockProducts(part.rows).matvec(as_vector(W))
-
-
-def _adjoint_of_map(part: TangentRows, w: Array) -> Array:
-    return from_vector(BlockProducts(part.rows).vecmat(w), part.core.shape[1])
-
-
-def _normal_map(part: TangentRows, weights: Array) -> tuple[TangentRows, Array]:
-    return part, weights
-
-
-def _apply_normal_map(prepared: tuple[TangentRows, Array], W: Array) -> Array:
-    part, weights = prepared
-    return from_vector(BlockProducts(part.rows).gram(weights, as_vector(W)), W.shape[1])
-
-
-def _share_maxima(part: TangentRows, chosen: Array) -> Array:
-    return _shares(part).maxima(chosen)
-
-
-def _share_counts(part: TangentRows, weights: Array, least: Array) -> Array:
-    return _shares(part).counts(least, weights)
-
-
-def _shares(part: TangentRows) -> RowShares:
-    rank = part.core.shape[1]
-    return RowShares(
-        lambda: ((k, block.reshape(len(block), rank, -1)) for k, block in blocks(part.rows))
-    )
-
-
-def _total(parts: Any) -> Array:
-    """The sum of arrays, added in their order."""
-    return functools.reduce(operator.add, parts)
-
-
-def _epsilon(dtype: Any) -> float:
-    return float(np.finfo(dtype).eps)

@@ -10,11 +10,9 @@ import pytest
 import robustrank as rr
 from robustrank.backend import load_library, to_numpy
 from robustrank.operators import Seeded, check_operator
-from robustrank.operators.device_rows import DeviceRows
-from robustrank.operators.generated import GeneratedOperator
-from robustrank.operators.philox import philox_words
-from robustrank.operators.seeded_rows import SeededRows
-from robustrank.operators.ziggurat import ziggurat
+from robustrank.outofcore.random_numbers import philox_words, ziggurat
+from robustrank.outofcore.seeded import GeneratedOperator
+from robustrank.outofcore.seeded_rows import DeviceRows, SeededRows
 
 ENSEMBLES: Any = ("gaussian", "sign")
 PLACES = [

@@ -23,20 +23,17 @@ from robustrank.operators import (
     CountedOperator,
     DenseOperator,
     Entries,
-    LocalEngine,
     Operator,
     Seeded,
-    ShardedRows,
     as_operator,
-    block_products,
     check_operator,
-    how_it_was_read,
     kernels,
-    sharded,
 )
-from robustrank.operators.sharded import ShardedTangent, sharded_entries
-from robustrank.operators.sources import is_in_memory
-from robustrank.operators.tangent_storage import Place, TangentStorage
+from robustrank.outofcore import LocalEngine, ShardedRows, blocks, how_it_was_read, sharded
+from robustrank.outofcore.sharded import sharded_entries
+from robustrank.outofcore.sharded_tangent import ShardedTangent
+from robustrank.outofcore.sources import is_in_memory
+from robustrank.outofcore.tangent_storage import Place, TangentStorage
 
 M, N1, N2, R = 300, 12, 10, 2
 SHARDS = 5
@@ -230,7 +227,7 @@ def compiled_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     """As for large data: compiled loops, and maps in single precision."""
     pytest.importorskip("numba")
     monkeypatch.setattr(kernels, "WORTH_COMPILING", 1)
-    monkeypatch.setattr(block_products, "WORTH_COMPILING", 1)
+    monkeypatch.setattr(blocks, "WORTH_COMPILING", 1)
 
 
 def products(tangent: Any, w: Array, W: Array, values: Array = VALUES) -> dict[str, Array]:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import threading
 import time
+import weakref
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from robustrank.backend import available_memory, resident_memory
+from robustrank.outofcore.sources import Matrix
 
 # A least-squares solve takes about so many products; a map is used for one or two solves.
 _PRODUCTS = 30
@@ -114,3 +120,39 @@ def folder_beside(path: str | None) -> str | None:
         return None
     folder = Path(path).resolve().parent
     return str(folder) if os.access(folder, os.W_OK) else None
+
+
+class SpillFile:
+    """Rows of numbers in a temporary file; a ``RowSource`` that can be written.
+
+    The file has no name and disappears with the process, however that ends.
+    """
+
+    def __init__(self, rows: int, size: int, dtype: Any, folder: str | None) -> None:
+        self.rows, self.size, self.dtype = rows, size, np.dtype(dtype)
+        self.precision = self.dtype
+        self.stored_bytes = size * self.dtype.itemsize
+        self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        # Reading at a position without moving to it is not possible on every system.
+        self._lock = threading.Lock()
+        weakref.finalize(self, self._file.close)  # it is open as long as any tangent map uses it
+
+    def write(self, first: int, values: Matrix) -> None:
+        """Store rows, beginning with number ``first``."""
+        data = np.ascontiguousarray(values, self.dtype).data.cast("B")
+        with self._lock:
+            self._file.seek(first * self.stored_bytes)
+            while len(data):
+                data = data[self._file.write(data) :]
+
+    def read(self, first: int, last: int, out: Matrix | None = None) -> Matrix:
+        result = np.empty((last - first, self.size), self.dtype) if out is None else out
+        data = result.data.cast("B")
+        with self._lock:
+            self._file.seek(first * self.stored_bytes)
+            while len(data):
+                count = self._file.readinto(data)
+                if not count:
+                    raise OSError("the temporary file with the tangent map was truncated")
+                data = data[count:]
+        return result

@@ -9,18 +9,17 @@ import numpy as np
 
 from robustrank.backend import Array
 from robustrank.operators.array_backed import ArrayBackedOperator
-from robustrank.operators.array_rows import ArrayRows
-from robustrank.operators.block_products import BlockProducts
 from robustrank.operators.kernels import stored_dtype, tangent_rows
-from robustrank.operators.prefetching import BLOCK_BYTES, blocks
 from robustrank.operators.row_norms import row_norms
-from robustrank.operators.sources import RowSource, Slice
-from robustrank.operators.spill import SpillFile
 from robustrank.operators.tangent import StoredTangent
+from robustrank.outofcore.array_rows import ArrayRows
+from robustrank.outofcore.blocks import BLOCK_BYTES, BlockProducts, blocks
+from robustrank.outofcore.sources import RowSource, Slice
+from robustrank.outofcore.tangent_storage import SpillFile
 
 
 @dataclass(frozen=True, eq=False)
-class TangentRows:
+class LinearizedRows:
     """The rows of a tangent map in memory or in a file, which are read in blocks."""
 
     rows: RowSource  # (m, r (n1 + n2))
@@ -70,7 +69,7 @@ class StreamedOperator(ArrayBackedOperator):
 
     def tangent_rows(
         self, U: Array, V: Array, dtype: Any, spill: SpillFile | None = None
-    ) -> TangentRows:
+    ) -> LinearizedRows:
         """The linearized measurements, in memory or in a part of a temporary file.
 
         Products with them are added block by block in both places, so they have the same bits.
@@ -85,7 +84,7 @@ class StreamedOperator(ArrayBackedOperator):
             else:
                 spill.write(self._first + part.start, rows.reshape(len(rows), -1))
         place = Slice(spill, self._first, self._first + m) if spill else ArrayRows(stored)
-        return TangentRows(place, core)
+        return LinearizedRows(place, core)
 
     def _tangent_blocks(self, U: Array, V: Array, dtype: Any) -> Any:
         """The rows of the tangent map and of its core, block by block."""

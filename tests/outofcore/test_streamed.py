@@ -10,15 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robustrank.operators import (
-    ColumnStreamedOperator,
-    StreamedOperator,
-    TransposedOperator,
-    as_operator,
-    check_operator,
-)
-from robustrank.operators.array_rows import ArrayRows
-from robustrank.operators.file_rows import FileRows
+from robustrank.operators import TransposedOperator, as_operator, check_operator
+from robustrank.outofcore import ColumnStreamedOperator, StreamedOperator
+from robustrank.outofcore.array_rows import ArrayRows
+from robustrank.outofcore.file_rows import FileRows
 
 M, N1, N2 = 37, 9, 7
 Array = np.ndarray[Any, Any]

@@ -16,26 +16,29 @@ from robustrank.backend import (
     namespace,
     reject_masked,
 )
-from robustrank.operators.array_rows import ArrayRows, is_sliceable
-from robustrank.operators.base import Operator
-from robustrank.operators.dense import DenseOperator
-from robustrank.operators.engine import Engine
-from robustrank.operators.entries import Entries
-from robustrank.operators.file_rows import FileRows
-from robustrank.operators.linear_map import LinearMap, is_linear_map
-from robustrank.operators.opening import Several, open_sensing, path_of
-from robustrank.operators.sharded import (
+from robustrank.operators import (
+    DenseOperator,
+    Entries,
+    LinearMap,
+    Operator,
+    SparseOperator,
+    TransposedOperator,
+)
+from robustrank.operators.linear_map import is_linear_map
+from robustrank.outofcore.array_rows import ArrayRows, is_sliceable
+from robustrank.outofcore.engine import Engine
+from robustrank.outofcore.file_rows import FileRows
+from robustrank.outofcore.opening import Several, open_sensing, path_of
+from robustrank.outofcore.sharded import (
     ShardedOperator,
     ShardedRows,
     sharded_chunks,
     sharded_entries,
     sharded_rows,
 )
-from robustrank.operators.sources import Concatenated, RowSource
-from robustrank.operators.sparse import SparseOperator
-from robustrank.operators.streamed import ColumnStreamedOperator, StreamedOperator
-from robustrank.operators.tangent_storage import TangentStorage, default_storage, folder_beside
-from robustrank.operators.views import TransposedOperator
+from robustrank.outofcore.sources import Concatenated, RowSource
+from robustrank.outofcore.streamed import ColumnStreamedOperator, StreamedOperator
+from robustrank.outofcore.tangent_storage import TangentStorage, default_storage, folder_beside
 
 
 def as_operator(

@@ -11,9 +11,15 @@ import numpy as np
 import scipy.sparse
 
 from robustrank.files import PathLike, map_npy, read_npz, split_key
-from robustrank.operators.array_rows import ArrayRows, open_zarr
-from robustrank.operators.file_rows import FileRows
-from robustrank.operators.hdf5 import dataset_names, is_hdf5, open_dataset, read_matlab
+from robustrank.outofcore.array_rows import (
+    ArrayRows,
+    dataset_names,
+    is_hdf5,
+    open_dataset,
+    open_zarr,
+    read_matlab,
+)
+from robustrank.outofcore.file_rows import FileRows
 
 
 def open_sensing(A: Any) -> Any:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustrank.operators.prefetching import blocks
-from robustrank.operators.seeded_rows import SeededRows
+from robustrank.outofcore.blocks import blocks
+from robustrank.outofcore.seeded_rows import SeededRows
 
 ENSEMBLES: tuple[Any, ...] = ("gaussian", "sign")
 
