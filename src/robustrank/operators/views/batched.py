@@ -11,7 +11,7 @@ from robustrank.operators.base import Operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.tangent import StoredTangent
 from robustrank.operators.views.counted import CountedOperator
-from robustrank.operators.views.scaled import RowScaledOperator, ScaledOperator
+from robustrank.operators.views.delegating import RowScaledOperator, ScaledOperator
 
 
 class BatchedOperator(ArrayBackedOperator):
