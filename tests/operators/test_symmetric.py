@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -143,12 +144,14 @@ def test_normal_matrix_solves_for_admissible_changes_only(xp: Any, family: str) 
     matrix = to_numpy(normal_matrix(tangent, xp.asarray(w)))
     allowed = to_numpy(as_vector(admissible(tangent, xp.asarray(W))))
     gram = to_numpy(as_vector(tangent.normal_map(xp.asarray(w))(xp.asarray(W))))
-    normal = tangent.normal_map(xp.asarray(w))(xp.asarray(W))
-    assert np.allclose(to_numpy(as_vector(normal)), gram)
     assert np.allclose(matrix @ allowed, gram)
     other = to_numpy(as_vector(xp.asarray(W))) - allowed
     assert np.allclose(matrix @ other, w.sum() * other)
     assert np.allclose(matrix, matrix.T)
+    scaled = replace(tangent, factor=0.5, factors=xp.asarray(np.full(M, 3.0)))
+    gram = to_numpy(as_vector(scaled.normal_map(xp.asarray(w))(xp.asarray(W))))
+    assert np.allclose(1.5**2 * (matrix @ allowed), gram)
+    assert np.allclose(to_numpy(normal_matrix(scaled, xp.asarray(w))) @ allowed, gram)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -129,10 +129,12 @@ def _normal_matrix_of_view(view: TangentView, weights: Array) -> Array | None:
     matrix = normal_matrix(view.inner, inner if view.factor is None else view.factor * inner)
     if matrix is None:
         return None
-    if view.symmetric:
-        stiffness = namespace(weights).sum(weights, axis=-1)[..., None, None]
-        return view.symmetric_matrix_part(matrix) + view.stiffness(matrix, stiffness)
-    return matrix if view.factor is None else view.factor * matrix
+    if view.factor is not None:
+        matrix = view.factor * matrix
+    if not view.symmetric:
+        return matrix
+    stiffness = namespace(weights).sum(weights, axis=-1)[..., None, None]
+    return view.symmetric_matrix_part(matrix) + view.stiffness(matrix, stiffness)
 
 
 def _quadratic_forms_of_view(view: TangentView, matrix: Array) -> Array | None:

@@ -13,8 +13,8 @@ from robustrank.linalg.tangent_map import TangentMap, as_vector, from_vector
 class TangentView:
     """Another tangent map J with rows chosen and scaled, and W in other coordinates: D J P.
 
-    D multiplies and selects measurements, and P changes W. Usually one of these is given; where
-    several are needed, views are nested.
+    D multiplies and selects measurements. P changes W: at most one of ``mask``, ``symmetric`` and
+    ``transposed`` is given. Views can be nested.
     """
 
     inner: TangentMap
@@ -26,6 +26,9 @@ class TangentView:
     transposed: bool = False  # the measurements are of Mᵀ: the two halves of W change places
     # Called before each product with the number of passes that it takes if the map is not stored.
     before: Callable[[int], None] = lambda _: None
+
+    rows = None  # not copied: what follows from the rows is computed from those of the inner map
+    shares = None
 
     @property
     def U(self) -> Array:
@@ -51,16 +54,6 @@ class TangentView:
     def measurements(self) -> int:
         """The number of those that are kept."""
         return self.inner.measurements if self.chosen is None else int(self.chosen.shape[0])
-
-    @property
-    def rows(self) -> None:
-        """Not copied: what follows from the rows is computed from those of the inner map."""
-        return
-
-    @property
-    def shares(self) -> None:
-        """Those of the inner map are used."""
-        return
 
     def measure(self, values: Array) -> Array:
         """The measurements of U diag(values) Vᵀ."""
