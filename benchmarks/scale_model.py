@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-MOST_SHARDS = 1024  # as in robustrank.operators.sharded
+MOST_SHARDS = 1024  # as in robustrank.outofcore.sharded
 SHARD_BYTES = 2**28
-DRIVER_VECTORS = 20  # of m float64 numbers, as in robustrank.operators.tangent_storage
+DRIVER_VECTORS = 20  # of m float64 numbers, as in robustrank.outofcore.tangent_storage
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,10 @@ import numpy as np
 import zarr
 
 from benchmarks.progress import doing
-from robustrank.operators.array_rows import ArrayRows
-from robustrank.operators.block_products import BlockProducts
-from robustrank.operators.file_rows import FileRows
-from robustrank.operators.prefetching import BLOCK_BYTES, block_rows, blocks
-from robustrank.operators.sources import RowSource
+from robustrank.outofcore.array_rows import ArrayRows
+from robustrank.outofcore.blocks import BLOCK_BYTES, BlockProducts, block_rows, blocks
+from robustrank.outofcore.file_rows import FileRows
+from robustrank.outofcore.sources import RowSource
 
 ROUNDS = 5
 

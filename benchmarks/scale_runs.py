@@ -26,24 +26,22 @@ import numpy as np
 import robustrank as rr
 from robustrank.api.inputs import engine_of
 from robustrank.backend import memory_bytes
-from robustrank.cluster import ClusterEngine, local_cluster
+from robustrank.cluster import local_cluster
 from robustrank.files import create_npy
 from robustrank.metrics import normalized_error
-from robustrank.operators import ShardedRows, sharded
-from robustrank.operators.file_rows import FileRows
-from robustrank.operators.prefetching import blocks
-from robustrank.operators.seeded_rows import SeededRows
-from robustrank.operators.sources import Slice
-from robustrank.operators.streamed import StreamedOperator
-from robustrank.operators.tangent_storage import TangentStorage
+from robustrank.outofcore import ShardedRows, sharded
+from robustrank.outofcore.blocks import blocks
+from robustrank.outofcore.cluster import ClusterEngine
+from robustrank.outofcore.file_rows import FileRows
+from robustrank.outofcore.seeded_rows import SeededRows
+from robustrank.outofcore.sources import Slice
+from robustrank.outofcore.streamed import StreamedOperator
+from robustrank.outofcore.tangent_storage import TangentStorage
 
 SEED, OUTLIERS = 50_000, 0.1
 # What the functions that an engine applies to the shards read.
 READ_DATA = ("_measure", "_backproject", "_adjoint", "_row_norms", "_tangent")
-READ_MAP = (
-    *("_apply", "_adjoint_of_map", "_gram", "_apply_normal_map"),
-    *("_share_maxima", "_share_counts"),
-)
+READ_MAP = ("_apply", "_adjoint_of_map", "_apply_normal_map", "_share_maxima", "_share_counts")
 
 Matrix = np.ndarray[Any, Any]
 

@@ -93,7 +93,7 @@ def fork_server() -> Any:
     utils = pytest.importorskip("distributed.utils")
     if sys.platform != "win32":
         dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
-        used = ["distributed", "robustrank.cluster", "robustrank.operators.sharded"]
+        used = ["distributed", "robustrank.cluster", "robustrank.outofcore.sharded"]
         utils.get_mp_context().set_forkserver_preload(used)
     return utils.get_mp_context()
 

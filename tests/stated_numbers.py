@@ -28,7 +28,8 @@ from robustrank.completion import conclusion as completed
 from robustrank.completion import contested, refinement, repair, residual_structure, scales, support
 from robustrank.completion import search as completion
 from robustrank.completion.ridge_path import RidgePath
-from robustrank.operators import linear_map, sharded
+from robustrank.operators import linear_map
+from robustrank.outofcore import sharded
 from robustrank.planning import curves
 from robustrank.result import rank_table
 from robustrank.solvers import (

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from robustrank.backend import full_precision, like, to_numpy
-from robustrank.operators import ScaledOperator, StreamedOperator, TransposedOperator, as_operator
-from robustrank.operators.array_rows import ArrayRows
+from robustrank.operators import ScaledOperator, TransposedOperator, as_operator
+from robustrank.outofcore import StreamedOperator
+from robustrank.outofcore.array_rows import ArrayRows
 from robustrank.problem import Problem, UndersampledWarning
 from robustrank.simulate import Planted, plant
 from robustrank.theory import degrees_of_freedom

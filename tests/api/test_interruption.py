@@ -18,7 +18,8 @@ import pytest
 from clock import Clock
 
 import robustrank as rr
-from robustrank.operators import DenseOperator, OutOfTime, WatchedTangent, as_operator
+from robustrank.linalg import TangentView
+from robustrank.operators import DenseOperator, OutOfTime, as_operator
 from robustrank.simulate import Planted, plant
 
 PACKAGE = str(Path(rr.__file__).parent)
@@ -222,7 +223,7 @@ def test_ctrl_c_during_the_certificate_keeps_the_result_uncertified(
         press_ctrl_c()
         return True
 
-    monkeypatch.setattr(WatchedTangent, "normal_map", interrupted)
+    monkeypatch.setattr(TangentView, "normal_map", interrupted)
     with pytest.raises(rr.Interrupted) as caught:
         rr.recover(small.A, small.y, 2)
     recovery = caught.value.result
@@ -236,14 +237,14 @@ def test_ctrl_c_during_the_certificates_of_a_batch_ends_it(
 ) -> None:
     tested = []
 
-    def interrupted_at_the_second(self: WatchedTangent, *arguments: Any) -> Any:
+    def interrupted_at_the_second(self: TangentView, *arguments: Any) -> Any:
         if self not in tested:
             tested.append(self)
         if len(tested) == 2:
             press_ctrl_c()
         return self.inner.normal_map(*arguments)
 
-    monkeypatch.setattr(WatchedTangent, "normal_map", interrupted_at_the_second)
+    monkeypatch.setattr(TangentView, "normal_map", interrupted_at_the_second)
     results = iter(rr.recover_many(pairs, 1, solver="gauss-newton", batch=3))
     assert next(results).certified
     with pytest.raises(rr.Interrupted) as caught:

@@ -16,8 +16,8 @@ import pytest
 from clock import Clock
 
 import robustrank as rr
-from robustrank.operators import sharded
-from robustrank.operators.tangent_storage import TangentStorage
+from robustrank.outofcore import sharded
+from robustrank.outofcore.tangent_storage import TangentStorage
 from robustrank.simulate import Planted
 
 Array = np.ndarray[Any, Any]
@@ -152,7 +152,7 @@ import os, signal, sys
 import numpy as np
 import robustrank as rr
 from robustrank.backend import resident_memory
-from robustrank.operators.tangent_storage import TangentStorage
+from robustrank.outofcore.tangent_storage import TangentStorage
 
 TangentStorage._speeds = (1e15, 1e15)
 folder, kill = sys.argv[1], sys.argv[2] == "kill"

@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.operators import Entries, Operator, Seeded, sharded
+from robustrank.operators import Entries, Operator, Seeded
+from robustrank.outofcore import sharded
 
 pytest.importorskip("distributed")
 dask_array = pytest.importorskip("dask.array")
 
-from robustrank.cluster import ClusterEngine, local_cluster  # noqa: E402
+from robustrank.cluster import local_cluster  # noqa: E402
+from robustrank.outofcore.cluster import ClusterEngine  # noqa: E402
 
 M, N1, N2, R = 300, 10, 8, 1
 SHARDS = 4

@@ -19,7 +19,7 @@ from benchmarks.scale_model import (
     in_words,
     predict,
 )
-from robustrank.operators import sharded, tangent_storage
+from robustrank.outofcore import sharded, tangent_storage
 
 KNOWN = Constants(bandwidth=2e9, map_bandwidth=5e9, latency=0.02)
 RUN = Work(workers=2, shards=8, data_bytes=2e9, map_bytes=1.5e8, passes=8, products=108, rounds=129)

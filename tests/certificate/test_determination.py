@@ -45,7 +45,7 @@ def test_determined_if_the_jacobian_has_full_rank(stored: bool) -> None:
         left, right = bases(rng, n1, n2, r)
         rows = tangent_map(A, left, right, stored=True)
         assert isinstance(rows, StoredTangent)
-        full = bool(np.linalg.matrix_rank(rows.rows.reshape(m, -1)) == freedom)
+        full = bool(np.linalg.matrix_rank(rows.stored.reshape(m, -1)) == freedom)
         missing = undetermined_part(tangent_map(A, left, right, stored), np.ones(m))
         assert (missing is None) == full
         seen.add(full)

@@ -22,7 +22,7 @@ def fitted_problem(m: int, target: Array, repeat: int = 1) -> tuple[Any, Array]:
     left, right = (np.linalg.qr(rng.standard_normal((n, R)))[0] for n in (N1, N2))
     A = np.repeat(rng.standard_normal((m // repeat, N1, N2)), repeat, axis=0)
     tangent = as_operator(A).tangent(left, right)
-    J = tangent.rows.reshape(m, -1)  # type: ignore[attr-defined]
+    J = tangent.stored.reshape(m, -1)  # type: ignore[attr-defined]
     return tangent, target - J @ np.linalg.lstsq(J, target, rcond=None)[0]
 
 

@@ -20,7 +20,7 @@ from robustrank.cli.columns import Choice
 from robustrank.cli.data import read_data
 from robustrank.cli.tables import read_table
 from robustrank.operators import as_operator
-from robustrank.operators.opening import open_array
+from robustrank.outofcore.opening import open_array
 
 h5py = pytest.importorskip("h5py")
 

@@ -79,7 +79,7 @@ def test_solution_in_single_precision(damping: float) -> None:
 def test_batch_agrees_with_each_problem() -> None:
     A, U, V, w, target = problem()
     single = as_operator(A).tangent(U, V)
-    rows = np.stack([single.rows, 2 * single.rows])  # type: ignore[attr-defined]
+    rows = np.stack([single.stored, 2 * single.stored])  # type: ignore[attr-defined]
     tangent = type(single)(rows, np.stack([U, U]), np.stack([V, V]))  # type: ignore[call-arg]
     damping, near = np.asarray([2.5, 0.1]), np.asarray([1e-13, 1e-13])
     both = damped_least_squares(tangent, np.stack([w, w]), np.stack([target] * 2), damping, near)

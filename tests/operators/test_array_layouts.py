@@ -10,16 +10,14 @@ import numpy as np
 import pytest
 
 from robustrank.operators import (
-    ColumnStreamedOperator,
     CountedOperator,
     DenseOperator,
     Operator,
-    ShardedRows,
-    StreamedOperator,
     TransposedOperator,
     as_operator,
     check_operator,
 )
+from robustrank.outofcore import ColumnStreamedOperator, ShardedRows, StreamedOperator
 
 M, N1, N2 = 37, 9, 7
 Array = np.ndarray[Any, Any]

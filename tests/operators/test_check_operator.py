@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from robustrank.linalg import TangentView
 from robustrank.operators import DenseOperator, OperatorCheck, StoredTangent, check_operator
-from robustrank.operators.tangent_views import ScaledTangent
 
 M, N1, N2 = 37, 9, 7
 
@@ -39,14 +39,14 @@ class WrongTangent(DenseOperator):
     """The tangent map is one part in a thousand too large."""
 
     def tangent(self, U: Any, V: Any, *, precise: bool = False) -> Any:
-        return ScaledTangent(super().tangent(U, V), 1.001)
+        return TangentView(super().tangent(U, V), factor=1.001)
 
 
 class WrongGramTangent(StoredTangent):
-    """``apply`` and ``adjoint`` are right, ``gram`` ignores the weights."""
+    """``apply`` and ``adjoint`` are right, ``normal_map`` ignores the weights."""
 
-    def gram(self, weights: Any, W: Any) -> Any:
-        return self.adjoint(self.apply(W))
+    def normal_map(self, weights: Any) -> Any:
+        return lambda W: self.adjoint(self.apply(W))
 
 
 class WrongGram(DenseOperator):
@@ -54,7 +54,7 @@ class WrongGram(DenseOperator):
 
     def tangent(self, U: Any, V: Any, *, precise: bool = False) -> StoredTangent:
         right = super().tangent(U, V)
-        return WrongGramTangent(right.rows, U, V)
+        return WrongGramTangent(right.stored, U, V)
 
 
 class WrongValues(DenseOperator):

@@ -40,7 +40,7 @@ def test_compiled_kernels_agree_with_plain_products(
     w = rng.uniform(0, 1, len(flat))
     assert np.allclose(large.apply(W), flat @ x)
     assert np.allclose(large.adjoint(w), (w @ flat).reshape(3, -1).T)
-    assert np.allclose(large.gram(w, W), (flat.T @ (w * (flat @ x))).reshape(3, -1).T)
+    assert np.allclose(large.normal_map(w)(W), (flat.T @ (w * (flat @ x))).reshape(3, -1).T)
 
 
 def test_small_arrays_are_not_compiled_for() -> None:
@@ -62,7 +62,7 @@ def test_result_has_the_same_bits_for_every_number_of_threads(
     for threads in ("1", "2", "3"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
         adjoints.append(tangent.adjoint(w))
-        grams.append(tangent.gram(w, W))
+        grams.append(tangent.normal_map(w)(W))
     for results in (adjoints, grams):
         assert all(np.array_equal(results[0], other) for other in results[1:])
     assert np.allclose(adjoints[0], np.einsum("i,ikn->nk", w, rows))
@@ -85,7 +85,7 @@ def test_large_map_is_stored_in_single_precision_and_measures_in_double(large: P
     tangent, precise = operator.tangent(left, right), operator.tangent(left, right, precise=True)
     assert isinstance(tangent, StoredTangent)
     assert isinstance(precise, StoredTangent)
-    assert (tangent.rows.dtype, precise.rows.dtype) == (np.float32, np.float64)
+    assert (tangent.stored.dtype, precise.stored.dtype) == (np.float32, np.float64)
     assert tangent.epsilon > 1e8 * precise.epsilon
     values = np.asarray([3.0, 2.0, 1.0])
     exact = np.einsum("iab,ab->i", large.A, (left * values) @ right.T)
@@ -99,6 +99,6 @@ def test_large_map_is_stored_in_single_precision_and_measures_in_double(large: P
 def test_sizes_beyond_single_precision_are_stored_in_double(large: Planted, size: float) -> None:
     tangent = as_operator(large.A * size).tangent(*orthonormal(large))
     assert isinstance(tangent, StoredTangent)
-    assert tangent.rows.dtype == np.float64
+    assert tangent.stored.dtype == np.float64
     result = recover(large.A * size, large.y * size, 3)
     assert result.status is Status.RECOVERED

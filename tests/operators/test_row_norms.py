@@ -11,16 +11,11 @@ import numpy as np
 import pytest
 
 from robustrank.backend import like, to_numpy, using_threads
-from robustrank.operators import (
-    ColumnStreamedOperator,
-    ScaledOperator,
-    ShardedRows,
-    StreamedOperator,
-    as_operator,
-)
+from robustrank.operators import ScaledOperator, as_operator
 from robustrank.operators import row_norms as module
-from robustrank.operators.array_rows import ArrayRows
 from robustrank.operators.row_norms import row_norms
+from robustrank.outofcore import ColumnStreamedOperator, ShardedRows, StreamedOperator
+from robustrank.outofcore.array_rows import ArrayRows
 
 M, N1, N2 = 41, 5, 4
 Array = np.ndarray[Any, Any]

@@ -17,14 +17,14 @@ from robustrank.operators import (
     Operator,
     RowScaledOperator,
     ScaledOperator,
-    StreamedOperator,
     SubsetOperator,
     TransposedOperator,
     as_operator,
     can_be_batched,
     check_operator,
 )
-from robustrank.operators.array_rows import ArrayRows
+from robustrank.outofcore import StreamedOperator
+from robustrank.outofcore.array_rows import ArrayRows
 
 M, N1, N2 = 40, 9, 7
 ROWS = np.arange(1, M, 2)
@@ -174,7 +174,7 @@ def results(operator: Operator, U: Any, V: Any, w: Any, W: Any) -> list[Any]:
         operator.leading_svd(w, 2, np.random.default_rng(0))[1],
         tangent.apply(W),
         tangent.adjoint(w),
-        tangent.gram(w, W),
+        tangent.normal_map(w)(W),
     ]
 
 

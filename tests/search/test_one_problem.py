@@ -11,7 +11,7 @@ import pytest
 from clock import Clock
 
 import robustrank as rr
-from robustrank.operators import WatchedTangent
+from robustrank.linalg import TangentView
 from robustrank.simulate import Planted, plant
 from robustrank.solvers.portfolio import SOFT, STRICT
 
@@ -164,12 +164,12 @@ def test_the_time_limit_covers_the_certificate(
     plain = rr.recover(planted.A, planted.y, 2, solver="gauss-newton")
     assert plain.certified
 
-    def slow(self: WatchedTangent, weights: Any) -> Any:
+    def slow(self: TangentView, weights: Any) -> Any:
         clock.forward(100)
-        self.before()
+        self.before(0)
         return self.inner.normal_map(weights)
 
-    monkeypatch.setattr(WatchedTangent, "normal_map", slow)
+    monkeypatch.setattr(TangentView, "normal_map", slow)
     result = rr.recover(planted.A, planted.y, 2, solver="gauss-newton", time_limit=100)
     assert result.seconds < 200
     assert result.stopped is rr.StopReason.TIME_LIMIT

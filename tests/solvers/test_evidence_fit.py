@@ -75,8 +75,8 @@ def test_gaussian_noise_is_kept(clean: Planted) -> None:
     assert outcome.reason is StopReason.CONVERGED
     assert np.count_nonzero(outcome.state.weights) >= 298
     J = as_operator(clean.A).tangent(clean.left, clean.right)
-    W = np.linalg.lstsq(J.rows.reshape(300, -1), noise, rcond=None)[0]  # type: ignore[attr-defined]
-    best = np.linalg.norm(J.rows.reshape(300, -1) @ W)  # type: ignore[attr-defined]
+    W = np.linalg.lstsq(J.stored.reshape(300, -1), noise, rcond=None)[0]  # type: ignore[attr-defined]
+    best = np.linalg.norm(J.stored.reshape(300, -1) @ W)  # type: ignore[attr-defined]
     problem = Problem(as_operator(clean.A), clean.y + noise, 2)
     residual = outcome.state.residual * problem.units.measurement
     assert np.linalg.norm(noise - residual) == pytest.approx(best, rel=0.05)

@@ -9,8 +9,9 @@ import pytest
 
 import robustrank as rr
 from robustrank.metrics import evaluate, normalized_error
-from robustrank.operators import StreamedOperator, as_operator
-from robustrank.operators.file_rows import FileRows
+from robustrank.operators import as_operator
+from robustrank.outofcore import StreamedOperator
+from robustrank.outofcore.file_rows import FileRows
 from robustrank.simulate import Planted, plant
 from robustrank.solvers.portfolio import SOFT
 

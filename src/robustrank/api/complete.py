@@ -26,6 +26,7 @@ from robustrank.backend import (
 )
 from robustrank.completion import Sample, Search, Solution, Watch, certified, unfinished
 from robustrank.completion.refinement import CUTOFF
+from robustrank.inputs import as_operator
 from robustrank.linalg import lower_median
 from robustrank.result import (
     Certificate,
@@ -184,7 +185,7 @@ def _completed(
         column_labels=data.column_labels,
         as_frame=data.as_frame,
     )
-    return with_entry_error_bars(result)
+    return with_entry_error_bars(result, as_operator)
 
 
 def robust_pca(

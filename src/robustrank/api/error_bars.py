@@ -7,6 +7,7 @@ from typing import Any
 
 from robustrank.api.inputs import checked_problem
 from robustrank.backend import to_numpy
+from robustrank.inputs import as_operator
 from robustrank.result import Result
 from robustrank.uncertainty import recovery_error_bars
 
@@ -73,4 +74,4 @@ def with_data(
             f"{len(to_numpy(result.residual))} measurements of a {result.shape[0]} × "
             f"{result.shape[1]} matrix"
         )
-    return replace(result, accuracy=lambda: recovery_error_bars(problem, result))
+    return replace(result, accuracy=lambda: recovery_error_bars(problem, result, as_operator))

@@ -18,8 +18,10 @@ from robustrank.backend import (
     shown,
     to_numpy,
 )
+from robustrank.inputs import as_operator
 from robustrank.linalg import Factors
-from robustrank.operators import Engine, LocalEngine, Operator, as_operator
+from robustrank.operators import Operator
+from robustrank.outofcore import Engine, LocalEngine
 from robustrank.problem import Problem
 from robustrank.result import Result
 from robustrank.solvers import (
@@ -67,7 +69,7 @@ def engine_of(client: Any, check_time: Callable[[], None]) -> Engine:
     """The engine that computes with blocks: in this process, or on the workers of a cluster."""
     if client is None:
         return LocalEngine(check_time)
-    from robustrank.cluster import ClusterEngine
+    from robustrank.outofcore.cluster import ClusterEngine
 
     return ClusterEngine(client, check_time)
 

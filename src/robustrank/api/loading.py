@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from robustrank.files import PathLike
+from robustrank.inputs import as_operator
 from robustrank.result import Result, read_archive
 from robustrank.uncertainty import with_entry_error_bars
 
@@ -47,4 +48,4 @@ def load(path: PathLike) -> Result:
     >>> result.status.name
     'RECOVERED'
     """
-    return with_entry_error_bars(read_archive(path))
+    return with_entry_error_bars(read_archive(path), as_operator)

@@ -25,7 +25,9 @@ from robustrank.backend import (
     limited_blas_threads,
     threads_for,
 )
-from robustrank.operators import Entries, how_it_was_read
+from robustrank.inputs import as_operator
+from robustrank.operators import Entries
+from robustrank.outofcore import how_it_was_read
 from robustrank.result import Result, StopReason
 from robustrank.run import Callback
 from robustrank.search import nothing_found, solve, solve_without_rank
@@ -191,7 +193,7 @@ def recover(
         return finished(found[0] if found else nothing_found(problem, first_solver(chosen)))
 
     def finished(result: Result) -> Result:
-        complete = replace(
+        whole = replace(
             positive_semidefinite(result) if psd else result,
             passes=problem.counter.passes,
             seconds=run.seconds,
@@ -199,7 +201,7 @@ def recover(
             data=how_it_was_read(problem.operator),
             symmetric=symmetric or psd,
         )
-        return replace(complete, accuracy=partial(recovery_error_bars, problem, complete))
+        return replace(whole, accuracy=partial(recovery_error_bars, problem, whole, as_operator))
 
     result = run.finish(solved, stopped)
     if run.stopped is StopReason.INTERRUPTED:

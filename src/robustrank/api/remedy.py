@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from robustrank.operators import DenseOperator, ShardedOperator, StreamedOperator
+from robustrank.operators import DenseOperator
 from robustrank.operators.views.delegating import family
+from robustrank.outofcore import ShardedOperator, StreamedOperator
 from robustrank.planning import failure_of, what_would_help
 from robustrank.problem import Problem
 from robustrank.result import Result, Status, StopReason

@@ -10,6 +10,7 @@ from robustrank.backend import Array, epsilon, like, namespace
 from robustrank.certificate.clusters import Labels
 from robustrank.linalg import (
     TangentMap,
+    admissible,
     conjugate_gradient_iterates,
     damped_least_squares,
     frobenius_norm,
@@ -134,5 +135,5 @@ def _random_tangent_vector(tangent: TangentMap, rng: np.random.Generator) -> Arr
     dU, dV = W[:n1, :], W[n1:, :]
     null = (transpose(left) @ dU - transpose(dV) @ right) / 2
     W = xp.concat([dU - left @ null, dV + right @ transpose(null)], axis=0)
-    W = tangent.admissible(W)
+    W = admissible(tangent, W)
     return W / frobenius_norm(W)

@@ -7,7 +7,7 @@ import numpy as np
 from robustrank.backend import Array, namespace, to_numpy
 from robustrank.certificate.determination import undetermined_part
 from robustrank.certificate.parts import name_parts
-from robustrank.linalg import TangentMap
+from robustrank.linalg import TangentMap, share_maxima
 
 # A row or column is part of the change if its share of the largest one is above this.
 _NEGLIGIBLE = 1e-2
@@ -28,7 +28,7 @@ def unidentified_part(tangent: TangentMap, example: Array) -> str:
 
 def _unseen(tangent: TangentMap, example: Array) -> str:
     """The rows and columns on which no measurement depends at all, if the map is stored."""
-    shares = tangent.share_maxima(namespace(example).ones_like(example))
+    shares = share_maxima(tangent, namespace(example).ones_like(example))
     if shares is None:
         return ""
     largest = to_numpy(shares)

@@ -11,7 +11,7 @@ from scipy.special import betainc
 
 from robustrank.backend import like, namespace, to_numpy
 from robustrank.certificate.clusters import Labels, Selection
-from robustrank.linalg import TangentMap
+from robustrank.linalg import TangentMap, share_counts, share_maxima
 
 Values = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -65,12 +65,12 @@ class Parts:
         None if the tangent map is not stored.
         """
         xp, example = namespace(tangent.U), like(tangent.U)
-        largest = tangent.share_maxima(xp.ones(len(labels), **example))
+        largest = share_maxima(tangent, xp.ones(len(labels), **example))
         if largest is None:
             return None
         weight = 1.0 / np.bincount(labels)[labels]  # repetitions count as one
         both = xp.asarray(np.stack([weight * fitted, weight * ~fitted]), **example)
-        counts = to_numpy(tangent.share_counts(_INFORMS * largest, both)).astype(float)
+        counts = to_numpy(share_counts(tangent, _INFORMS * largest, both)).astype(float)
         return cls(
             supporting=counts[0],
             rejected=counts[1],

@@ -23,8 +23,9 @@ from robustrank.files import (
     resolved,
     split_key,
 )
-from robustrank.operators import Operator, Seeded
-from robustrank.operators.opening import open_array, open_sensing
+from robustrank.operators import Operator
+from robustrank.outofcore import Seeded
+from robustrank.outofcore.opening import open_array, open_sensing
 from robustrank.result import Result
 
 Matrix = np.ndarray[Any, Any]

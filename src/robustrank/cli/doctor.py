@@ -15,7 +15,8 @@ from rich.table import Table
 
 import robustrank
 from robustrank.backend import LIBRARIES, can_compile, gpus, thread_pools
-from robustrank.operators import as_operator, check_operator
+from robustrank.inputs import as_operator
+from robustrank.operators import check_operator
 from robustrank.simulate import plant
 
 _CORE = ("numpy", "scipy", "array-api-compat", "array-api-extra", "threadpoolctl")

@@ -14,7 +14,8 @@ from robustrank.backend import to_numpy
 from robustrank.cli.table_files import NotANumber, Table, opened
 from robustrank.cli.writing import outlier_file, write_csv, write_outliers
 from robustrank.files import atomic_writer, is_array_file
-from robustrank.operators.opening import open_array
+from robustrank.inputs import as_operator
+from robustrank.outofcore.opening import open_array
 from robustrank.result import Result, SampledObservations
 from robustrank.uncertainty import with_entry_error_bars
 
@@ -72,7 +73,8 @@ def _reordered(completion: Result, rows: Matrix, columns: Matrix) -> Result:
             undecided_rows=np.sort(rows[completion.undecided_rows]),
             undecided_columns=np.sort(columns[completion.undecided_columns]),
             observations=SampledObservations(own[order], other[order], residuals[order]),
-        )
+        ),
+        as_operator,
     )
 
 

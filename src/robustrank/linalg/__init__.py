@@ -26,16 +26,29 @@ from robustrank.linalg.svd import (
     leading_svd,
     leading_svd_by_products,
 )
-from robustrank.linalg.tangent_map import IterativeTangent, TangentMap, as_vector, from_vector
+from robustrank.linalg.tangent_functions import (
+    admissible,
+    blocks_of,
+    normal_matrix,
+    quadratic_forms,
+    row_blocks,
+    share_counts,
+    share_maxima,
+)
+from robustrank.linalg.tangent_map import Shares, TangentMap, as_vector, from_vector
+from robustrank.linalg.tangent_view import TangentView, scattered
 
 __all__ = [
     "Factors",
-    "IterativeTangent",
     "Point",
+    "Shares",
     "TangentMap",
+    "TangentView",
     "Triplets",
+    "admissible",
     "approximate_svd_by_products",
     "as_vector",
+    "blocks_of",
     "conjugate_gradient_iterates",
     "damped_least_squares",
     "distance",
@@ -46,13 +59,19 @@ __all__ = [
     "lower_median",
     "matvec",
     "median_of_selected",
+    "normal_matrix",
     "null_directions",
     "plain_least_squares",
     "point_of",
+    "quadratic_forms",
     "quantile_index",
     "retract",
+    "row_blocks",
     "sample_quantile",
     "scale_columns",
+    "scattered",
+    "share_counts",
+    "share_maxima",
     "shortest_half",
     "solve_directly",
     "solve_normal_equations",

@@ -14,6 +14,7 @@ from robustrank.backend import (
     solve_positive_definite,
 )
 from robustrank.linalg.conjugate_gradients import conjugate_gradient_iterates
+from robustrank.linalg.tangent_functions import normal_matrix, quadratic_forms
 from robustrank.linalg.tangent_map import TangentMap, as_vector, from_vector
 
 # On a GPU, up to this many unknowns, a factorization takes as long as a few products that are each
@@ -101,7 +102,7 @@ def unit_leverages(tangent: TangentMap, weights: Array) -> Array | None:
     if matrix is None:
         return None
     inverse = inverse_positive_definite(matrix)
-    return tangent.quadratic_forms((inverse + xp.matrix_transpose(inverse)) / 2)
+    return quadratic_forms(tangent, (inverse + xp.matrix_transpose(inverse)) / 2)
 
 
 def _definite_normal_matrix(tangent: TangentMap, weights: Array, damping: Array) -> Array | None:
@@ -110,7 +111,7 @@ def _definite_normal_matrix(tangent: TangentMap, weights: Array, damping: Array)
     if r * n > (_DIRECT_SIZE if on_gpu(weights) else _DIRECT_SIZE_ON_CPU):
         return None
     xp = namespace(weights)
-    matrix = tangent.normal_matrix(weights)
+    matrix = normal_matrix(tangent, weights)
     if matrix is None:
         return None
     null = null_directions(tangent.U, tangent.V)

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Protocol
 
 from robustrank.backend import Array, namespace
 
 
+class Shares(Protocol):
+    """How much the measurements depend on each row and column of the matrix.
+
+    The share of row a in measurement i is ‖row a of A_i V‖², and that of column b is ‖row b of
+    A_iᵀ U‖², divided by the sum of all these.
+    """
+
+    def maxima(self, chosen: Array) -> Array:
+        """The largest share in a measurement of each row and then each column, (n1 + n2,).
+
+        ``chosen``, (m,), is positive for the measurements that count.
+        """
+
+    def counts(self, least: Array, weights: Array) -> Array:
+        """The weight of the measurements in which a share is larger than ``least``.
+
+        ``weights`` is (k, m), ``least`` is (n1 + n2,), and the result is (k, n1 + n2).
+        """
+
+
 class TangentMap(Protocol):
     """The map W = [dU; dV] → A(dU Vᵀ + U dVᵀ) at fixed factors U (n1 × r) and V (n2 × r).
 
     W is (n1 + n2) × r, as the paper's augmented variable; measurements are (m,). All arrays may
-    have a leading axis of problems.
+    have a leading axis of problems. What follows from these members, such as the normal matrix and
+    the leverages, is a function of this package, for all maps.
     """
 
     @property
@@ -28,6 +48,14 @@ class TangentMap(Protocol):
     def epsilon(self) -> float:
         """The relative size of the rounding errors of the map."""
 
+    @property
+    def reads(self) -> int:
+        """Passes over the sensing data that it took to store the map; 0 if each product is one."""
+
+    @property
+    def measurements(self) -> int:
+        """m."""
+
     def measure(self, values: Array) -> Array:
         """The measurements of U diag(values) Vᵀ, in full precision even if the map is not."""
 
@@ -37,68 +65,19 @@ class TangentMap(Protocol):
     def adjoint(self, w: Array) -> Array:
         """The adjoint of ``apply``."""
 
-    def gram(self, weights: Array, W: Array) -> Array:
-        """``adjoint(weights * apply(W))``."""
-
     def normal_map(self, weights: Array) -> Callable[[Array], Array]:
-        """The map from W to ``gram(weights, W)``, prepared for being applied many times."""
+        """The map from W to ``adjoint(weights * apply(W))``, prepared for many products."""
 
-    def normal_matrix(self, weights: Array) -> Array | None:
-        """The matrix of ``gram`` acting on ``as_vector(W)``; None if it is not available.
+    @property
+    def rows(self) -> Callable[[slice], Array] | None:
+        """The rows (A_i V)ᵀ beside (A_iᵀ U)ᵀ of a block of measurements, (k, r, n1 + n2).
 
-        If some W are not admissible, it is block diagonal and positive definite on the others.
+        None if they are not available; least squares are then solved by conjugate gradients.
         """
 
-    def quadratic_forms(self, matrix: Array) -> Array | None:
-        """``j @ matrix @ j`` for each measurement, if ``apply(W)`` is j · ``as_vector(W)``.
-
-        The matrix is symmetric. None where ``normal_matrix`` is.
-        """
-
-    def admissible(self, W: Array) -> Array:
-        """The part of W along which the matrix may change: all of it, unless it is symmetric."""
-
-    def share_maxima(self, rows: Array) -> Array | None:
-        """The largest share in a measurement of each row and then each column of the matrix.
-
-        The share of row a in measurement i is ‖row a of A_i V‖², and that of column b is ‖row b of
-        A_iᵀ U‖², divided by the sum of all these. ``rows``, (m,), is positive for the measurements
-        that count. The result is (n1 + n2,); None if the map is not stored.
-        """
-
-    def share_counts(self, least: Array, weights: Array) -> Array | None:
-        """The weight of the measurements in which a share is larger than ``least``.
-
-        ``weights`` is (k, m), ``least`` is (n1 + n2,), and the result is (k, n1 + n2); None if the
-        map is not stored.
-        """
-
-
-class IterativeTangent(ABC):
-    """The members of a tangent map whose normal matrix is not available, given ``gram``.
-
-    Least squares with it are solved by conjugate gradients.
-    """
-
-    @abstractmethod
-    def gram(self, weights: Array, W: Array) -> Array:
-        """``adjoint(weights * apply(W))``."""
-
-    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
-        """The map from W to ``gram(weights, W)``."""
-        return lambda W: self.gram(weights, W)
-
-    def normal_matrix(self, weights: Array) -> None:
-        """Not available."""
-        return
-
-    def quadratic_forms(self, matrix: Array) -> None:
-        """Not available."""
-        return
-
-    def admissible(self, W: Array) -> Array:
-        """Every W is admissible."""
-        return W
+    @property
+    def shares(self) -> Shares | None:
+        """How much the measurements depend on each part of the matrix; None if not available."""
 
 
 def as_vector(W: Array) -> Array:

@@ -1,21 +1,17 @@
 """How a matrix is measured: one file per family of measurements, one contract for all."""
 
-from robustrank.operators.base import Operator
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from robustrank.operators.base import DataLost, Operator, OutOfTime
 from robustrank.operators.bilinear import Bilinear
 from robustrank.operators.checks import OperatorCheck, check_operator
 from robustrank.operators.dense import DenseOperator
-from robustrank.operators.description import how_it_was_read
-from robustrank.operators.engine import DataLost, Engine, LocalEngine, OutOfTime
 from robustrank.operators.entries import Entries
 from robustrank.operators.linear_map import LinearMap
-from robustrank.operators.seeded import Seeded
-from robustrank.operators.sharded import ShardedOperator, ShardedRows
 from robustrank.operators.sorted_entries import SortedEntries, soft_weights
 from robustrank.operators.sparse import SparseOperator
-from robustrank.operators.streamed import ColumnStreamedOperator, StreamedOperator
 from robustrank.operators.tangent import StoredTangent, UnstoredTangent
-from robustrank.operators.tangent_views import PartTangent, RowScaledTangent, WatchedTangent
-from robustrank.operators.validate import as_operator
 from robustrank.operators.views import (
     BatchedOperator,
     CenteredOperator,
@@ -34,38 +30,41 @@ __all__ = [
     "BatchedOperator",
     "Bilinear",
     "CenteredOperator",
-    "ColumnStreamedOperator",
     "CountedOperator",
     "DataLost",
     "DenseOperator",
-    "Engine",
     "Entries",
     "LinearMap",
-    "LocalEngine",
     "Operator",
     "OperatorCheck",
     "OutOfTime",
-    "PartTangent",
     "PassCounter",
     "PassCounterGroup",
     "RowScaledOperator",
-    "RowScaledTangent",
     "ScaledOperator",
     "Seeded",
-    "ShardedOperator",
-    "ShardedRows",
     "SortedEntries",
     "SparseOperator",
     "StoredTangent",
-    "StreamedOperator",
     "SubsetOperator",
     "SymmetricOperator",
     "TransposedOperator",
     "UnstoredTangent",
-    "WatchedTangent",
     "as_operator",
     "can_be_batched",
     "check_operator",
-    "how_it_was_read",
     "soft_weights",
 ]
+
+# Public names of packages above this one, which are imported when they are first used.
+_ABOVE = {"Seeded": "robustrank.outofcore", "as_operator": "robustrank.inputs"}
+
+if TYPE_CHECKING:
+    from robustrank.inputs import as_operator
+    from robustrank.outofcore import Seeded
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name in _ABOVE:
+            return getattr(importlib.import_module(_ABOVE[name]), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,10 +18,17 @@ from robustrank.linalg import (
     leading_svd_by_products,
     lower_median,
 )
-from robustrank.operators.probed_tangent import ProbedTangent
 from robustrank.operators.tangent import UnstoredTangent
 
 _GAIN_PROBES = 8
+
+
+class OutOfTime(Exception):  # noqa: N818  # not an error
+    """The time limit was reached."""
+
+
+class DataLost(RuntimeError):  # noqa: N818
+    """The sensing data can no longer be read: a file is damaged, or the workers are gone."""
 
 
 class Operator(ABC):
@@ -32,7 +39,7 @@ class Operator(ABC):
 
     A family of measurements implements the four abstract members ``shape``, ``dtype``, ``measure``
     and ``backproject``. Everything else has a default that is built on the two products, and that a
-    family overrides where it can be faster.
+    family overrides where it can be faster. Every product may raise ``OutOfTime`` and ``DataLost``.
 
     See Also
     --------
@@ -130,7 +137,7 @@ class Operator(ABC):
         precise
             If False, a family that stores the map may do so in single precision.
         """
-        return ProbedTangent(UnstoredTangent(self, U, V))
+        return UnstoredTangent(self, U, V, probed=True)
 
     def leading_svd(
         self,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,10 @@ from robustrank.backend import (
     namespace,
     reject_masked,
 )
-from robustrank.linalg import IterativeTangent
+from robustrank.linalg import Shares, row_blocks
 from robustrank.operators.base import Operator
 from robustrank.operators.row_norms import row_norms
-from robustrank.operators.rowwise_tangent import RowwiseTangent
+from robustrank.operators.shares import RowShares
 
 _BLOCK_ENTRIES = 2**18
 
@@ -107,19 +108,20 @@ class Bilinear(Operator):
         """‖A_i‖_F = ‖a_i‖ ‖b_i‖ for every i, exact."""
         return self._norms
 
-    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> RowwiseTangent:
-        products = BilinearProducts(self._left, self._right, U, V)
-        return RowwiseTangent(products, products.rows, self.measurements)
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> BilinearTangent:
+        return BilinearTangent(self._left, self._right, U, V)
 
 
 @dataclass(frozen=True, eq=False)
-class BilinearProducts(IterativeTangent):
-    """The products of the tangent map W → (a_iᵀ dU)(b_iᵀ V)ᵀ + (a_iᵀ U)(b_iᵀ dV)ᵀ."""
+class BilinearTangent:
+    """The tangent map W → (a_iᵀ dU)(b_iᵀ V)ᵀ + (a_iᵀ U)(b_iᵀ dV)ᵀ; see ``linalg.TangentMap``."""
 
     left: Array
     right: Array
     U: Array
     V: Array
+
+    reads = 0
 
     @cached_property
     def _aU(self) -> Array:
@@ -133,6 +135,11 @@ class BilinearProducts(IterativeTangent):
     def epsilon(self) -> float:
         """The machine epsilon of the vectors or of the factors, whichever is larger."""
         return max(epsilon(self.left), epsilon(self.U))
+
+    @property
+    def measurements(self) -> int:
+        """m."""
+        return int(self.left.shape[0])
 
     def measure(self, values: Array) -> Array:
         """The measurements of U diag(values) Vᵀ."""
@@ -150,7 +157,11 @@ class BilinearProducts(IterativeTangent):
         lower = _transposed_product(self.right, w[:, None] * self._aU)
         return namespace(w).concat([upper, lower], axis=0)
 
-    def gram(self, weights: Array, W: Array) -> Array:
+    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+        """The map from W to ``adjoint(weights * apply(W))``."""
+        return lambda W: self._gram(weights, W)
+
+    def _gram(self, weights: Array, W: Array) -> Array:
         """``adjoint(weights * apply(W))``, in one read of the vectors if they are NumPy arrays."""
         if not is_numpy(self.left):
             return self.adjoint(weights * self.apply(W))
@@ -171,13 +182,10 @@ class BilinearProducts(IterativeTangent):
         AtU = self._aU[block, :, None] * self.right[block, None, :]
         return namespace(AV).concat([AV, AtU], axis=2)
 
-    def share_maxima(self, rows: Array) -> None:
-        """Not without the rows."""
-        return
-
-    def share_counts(self, least: Array, weights: Array) -> None:
-        """Not without the rows."""
-        return
+    @property
+    def shares(self) -> Shares:
+        """From the rows."""
+        return RowShares(partial(row_blocks, self))
 
 
 def _product(vectors: Array, factor: Array) -> Array:

@@ -136,7 +136,7 @@ def _tangent_error(operator: Operator, U: Array, V: Array, W: Array, w: Array) -
     forward = _norm(along - expected) / _norm(expected)
     adjoint = abs(_dot(along, w) - _dot(W, back)) / (_norm(along) * _norm(w))
     gram = tangent.adjoint(w * along)
-    normal = _norm(tangent.gram(w, W) - gram) / _norm(gram)
+    normal = _norm(tangent.normal_map(w)(W) - gram) / _norm(gram)
     return max(forward, adjoint, normal)
 
 

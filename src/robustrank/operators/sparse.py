@@ -12,7 +12,6 @@ from robustrank.backend import as_floating
 from robustrank.operators.base import Operator
 from robustrank.operators.entries import Entries
 from robustrank.operators.row_norms import not_finite
-from robustrank.operators.rowwise_tangent import RowwiseTangent
 from robustrank.operators.tangent import UnstoredTangent
 
 Matrix = np.ndarray[Any, Any]
@@ -83,9 +82,8 @@ class SparseOperator(Operator):
         """‖A_i‖_F for every i, exact."""
         return self._row_norms
 
-    def tangent(self, U: Matrix, V: Matrix, *, precise: bool = False) -> RowwiseTangent:
-        rows = partial(self._tangent_rows, U, V)
-        return RowwiseTangent(UnstoredTangent(self, U, V), rows, self.measurements)
+    def tangent(self, U: Matrix, V: Matrix, *, precise: bool = False) -> UnstoredTangent:
+        return UnstoredTangent(self, U, V, rows=partial(self._tangent_rows, U, V))
 
     def _tangent_rows(self, U: Matrix, V: Matrix, block: slice) -> Matrix:
         """(A_i V)ᵀ beside (A_iᵀ U)ᵀ for some measurements, (k, r, n1 + n2)."""

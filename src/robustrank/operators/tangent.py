@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Protocol
 
-from robustrank.backend import Array, epsilon, like, namespace, on_gpu
+from robustrank.backend import Array, epsilon, namespace
 from robustrank.linalg import (
-    IterativeTangent,
+    Shares,
     as_vector,
     from_vector,
     matvec,
+    row_blocks,
     scale_columns,
     vecmat,
 )
 from robustrank.operators.kernels import Kernels, kernels_for
-from robustrank.operators.shares import share_counts, share_maxima
-
-_BLOCK_ROWS, _BLOCK_ROWS_ON_GPU = 512, 4096
-# Entries of a block whose shares are computed, which takes a few copies of it.
-_BLOCK_ENTRIES, _BLOCK_ENTRIES_ON_GPU = 2**17, 2**24
+from robustrank.operators.shares import EntryShares, RowShares, probed_shares
 
 
 class Products(Protocol):
     """The two products of an operator, which are all that an unstored tangent map needs."""
+
+    @property
+    def measurements(self) -> int:
+        """m."""
 
     def measure(self, U: Array, V: Array) -> Array:
         """A(U Vᵀ)."""
@@ -38,12 +39,12 @@ class Products(Protocol):
 class StoredTangent:
     """A tangent map stored row by row; see ``linalg.TangentMap``.
 
-    ``rows`` is (m, r, n1 + n2): row i holds (A_i V)ᵀ beside (A_iᵀ U)ᵀ. It is far smaller than the
+    ``stored`` is (m, r, n1 + n2): row i holds (A_i V)ᵀ beside (A_iᵀ U)ᵀ. It is far smaller than the
     sensing data, so a linear solver can apply it many times for one pass over the sensing data. It
     may be stored in a lower precision than that of the factors.
     """
 
-    rows: Array
+    stored: Array
     U: Array
     V: Array
     reads: int = 1  # passes over the sensing data that it took to compute the rows
@@ -52,7 +53,12 @@ class StoredTangent:
     @property
     def epsilon(self) -> float:
         """The machine epsilon of the rows or of the factors, whichever is larger."""
-        return max(epsilon(self.rows), epsilon(self.U))
+        return max(epsilon(self.stored), epsilon(self.U))
+
+    @property
+    def measurements(self) -> int:
+        """m."""
+        return int(self.stored.shape[-3])
 
     def measure(self, values: Array) -> Array:
         """The measurements of U diag(values) Vᵀ."""
@@ -73,89 +79,60 @@ class StoredTangent:
         kernels = self._kernels()
         flat = self._flat()
         x = kernels.vecmat(flat, w) if kernels else vecmat(w, flat)
-        return from_vector(x, self.rows.shape[-2])
-
-    def gram(self, weights: Array, W: Array) -> Array:
-        """``adjoint(weights * apply(W))``, in one read of the rows with compiled kernels."""
-        kernels = self._kernels()
-        if kernels is None:
-            return self.adjoint(weights * self.apply(W))
-        x = kernels.gram(self._flat(), weights, as_vector(W))
-        return from_vector(x, self.rows.shape[-2])
+        return from_vector(x, self.stored.shape[-2])
 
     def normal_map(self, weights: Array) -> Callable[[Array], Array]:
-        """The map from W to ``gram(weights, W)``."""
-        return lambda W: self.gram(weights, W)
+        """The map from W to ``adjoint(weights * apply(W))``: with kernels, one read of the rows."""
+        kernels, flat = self._kernels(), self._flat()
+        if kernels is None:
+            return lambda W: self.adjoint(weights * self.apply(W))
+        gram, r = kernels.gram, self.stored.shape[-2]
+        return lambda W: from_vector(gram(flat, weights, as_vector(W)), r)
 
-    def normal_matrix(self, weights: Array) -> Array:
-        """The matrix of ``gram``, accumulated in blocks so that the rows are not copied."""
-        xp = namespace(self.rows)
-        flat = self._flat()
-        *leading, _, size = flat.shape
-        total = xp.zeros((*leading, size, size), **like(weights))
-        for block in self._blocks():
-            # A product of a matrix with its own transpose takes half the time.
-            rows = xp.sqrt(weights[..., block, None]) * flat[..., block, :]
-            total += xp.matrix_transpose(rows) @ rows
-        return total
+    def rows(self, block: slice) -> Array:
+        """Some of the rows."""
+        return self.stored[..., block, :, :]
 
-    def quadratic_forms(self, matrix: Array) -> Array:
-        """The quadratic form of each row, in blocks so that the rows are not copied."""
-        xp = namespace(self.rows)
-        flat = self._flat()
-        blocks = [flat[..., block, :] for block in self._blocks()]
-        return xp.concat([xp.sum((rows @ matrix) * rows, axis=-1) for rows in blocks], axis=-1)
-
-    def admissible(self, W: Array) -> Array:
-        """Every W is admissible."""
-        return W
-
-    def share_maxima(self, rows: Array) -> Array:
-        """The largest share of each row and column of the matrix in a measurement."""
-        xp = namespace(self.rows)
-        blocks = self._small_blocks()
-        parts = [share_maxima(self.rows[block, :, :], rows[block]) for block in blocks]
-        return xp.max(xp.stack(parts, axis=0), axis=0)
-
-    def share_counts(self, least: Array, weights: Array) -> Array:
-        """The weight of the measurements in which a share is larger than ``least``."""
-        total: Array = 0.0
-        for block in self._small_blocks():
-            total = total + share_counts(self.rows[block, :, :], least, weights[:, block])
-        return total
+    @property
+    def shares(self) -> Shares:
+        """From the rows."""
+        return RowShares(partial(row_blocks, self))
 
     def _kernels(self) -> Kernels | None:
-        return kernels_for(self.rows) if self.rows.ndim == 3 else None
-
-    def _blocks(self) -> Iterator[slice]:
-        return self._blocks_of(_BLOCK_ROWS_ON_GPU if on_gpu(self.rows) else _BLOCK_ROWS)
-
-    def _small_blocks(self) -> Iterator[slice]:
-        entries = _BLOCK_ENTRIES_ON_GPU if on_gpu(self.rows) else _BLOCK_ENTRIES
-        return self._blocks_of(max(entries // math.prod(self.rows.shape[-2:]), 1))
-
-    def _blocks_of(self, height: int) -> Iterator[slice]:
-        m = self.rows.shape[-3]
-        for first in range(0, m, height):
-            yield slice(first, min(first + height, m))
+        return kernels_for(self.stored) if self.stored.ndim == 3 else None
 
     def _flat(self) -> Array:
-        *leading, r, n = self.rows.shape
-        return namespace(self.rows).reshape(self.rows, (*leading, r * n))
+        *leading, r, n = self.stored.shape
+        return namespace(self.stored).reshape(self.stored, (*leading, r * n))
 
 
 @dataclass(frozen=True, eq=False)
-class UnstoredTangent(IterativeTangent):
-    """A tangent map by products: each ``apply`` or ``adjoint`` is a pass over the sensing data."""
+class UnstoredTangent:
+    """A tangent map by products: each ``apply`` or ``adjoint`` is a pass over the sensing data.
+
+    The shares of a map whose ``rows`` are given follow from them; those of measurements that are
+    ``entries`` from their positions; and those of others are ``probed`` by 2 (n1 + n2) products,
+    the first time that they are needed, or not available.
+    """
 
     operator: Products
     U: Array
     V: Array
+    rows: Callable[[slice], Array] | None = None  # computes those of a block of measurements
+    entries: tuple[Array, Array] | None = None  # the row and column of each measurement
+    probed: bool = False
+
+    reads = 0
 
     @property
     def epsilon(self) -> float:
         """The machine epsilon of the factors."""
         return epsilon(self.U)
+
+    @property
+    def measurements(self) -> int:
+        """m."""
+        return self.operator.measurements
 
     def measure(self, values: Array) -> Array:
         """The measurements of U diag(values) Vᵀ: one pass."""
@@ -171,14 +148,15 @@ class UnstoredTangent(IterativeTangent):
         """The adjoint of ``apply``."""
         return namespace(w).concat([*self.operator.backproject(w, self.U, self.V)], axis=0)
 
-    def gram(self, weights: Array, W: Array) -> Array:
-        """``adjoint(weights * apply(W))``: two passes."""
-        return self.adjoint(weights * self.apply(W))
+    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+        """The map from W to ``adjoint(weights * apply(W))``: two passes for each product."""
+        return lambda W: self.adjoint(weights * self.apply(W))
 
-    def share_maxima(self, rows: Array) -> None:
-        """Not available without storing the map."""
-        return
-
-    def share_counts(self, least: Array, weights: Array) -> None:
-        """Not available without storing the map."""
-        return
+    @cached_property
+    def shares(self) -> Shares | None:
+        """From the rows, the entries or by probing; None if there are none of these."""
+        if self.rows is not None:
+            return RowShares(partial(row_blocks, self))
+        if self.entries is not None:
+            return EntryShares(*self.entries, self.U, self.V)
+        return probed_shares(self.apply, self.U, self.V) if self.probed else None

@@ -43,9 +43,10 @@ def seconds_per_pass(shape: tuple[int, int], rank: int, measurements: int) -> fl
     rows = max(1, min(measurements, _SAMPLE // (_WIDTH * math.prod(shape))))
     operator = DenseOperator(np.ones((rows, math.prod(shape))), shape)
     U, V = (np.ones((n, rank)) for n in shape)
-    tangent, weights, W = operator.tangent(U, V), np.ones(rows), np.ones((sum(shape), rank))
+    product = operator.tangent(U, V).normal_map(np.ones(rows))
+    W = np.ones((sum(shape), rank))
     reading = _best_time(lambda: operator.tangent(U, V))
-    solving = _PRODUCTS * _best_time(lambda: tangent.gram(weights, W))
+    solving = _PRODUCTS * _best_time(lambda: product(W))
     return measurements / rows * (reading + solving)
 
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.certificate import Fit, certify, exact_tolerance, is_exact_fit, untested
-from robustrank.linalg import TangentMap, frobenius_norm, symmetric_factors
+from robustrank.linalg import TangentMap, TangentView, frobenius_norm, symmetric_factors
 from robustrank.metrics import balance
-from robustrank.operators import RowScaledTangent, WatchedTangent
 from robustrank.problem import Problem
 from robustrank.result import (
     Attempt,
@@ -70,8 +69,8 @@ def assemble(
 
     def linearize() -> TangentMap:
         check_time()
-        tangent = WatchedTangent(solver.tangent(normalized, state), check_time)
-        return tangent if solver.unit_rows else RowScaledTangent(tangent, problem.row_factors)
+        tangent = TangentView(solver.tangent(normalized, state), before=lambda _: check_time())
+        return tangent if solver.unit_rows else TangentView(tangent, factors=problem.row_factors)
 
     left, right = state.U, state.V
     with np.errstate(over="ignore"):  # a diverged run has factors of any size

@@ -16,8 +16,7 @@ from robustrank.certificate import (
     name_parts,
     repetitions,
 )
-from robustrank.linalg import Factors, TangentMap, plain_least_squares, point_of
-from robustrank.operators import PartTangent
+from robustrank.linalg import Factors, TangentMap, TangentView, plain_least_squares, point_of
 from robustrank.problem import Problem
 from robustrank.result import Alternative, Result
 
@@ -166,7 +165,7 @@ class _Search:
     def _robust_fit(self, mask: Array) -> Array:
         """The change of a part that fits as many rejected measurements as possible."""
         xp = namespace(mask)
-        tangent = PartTangent(self.tangent, mask)
+        tangent = TangentView(self.tangent, mask=mask)
         weights = xp.asarray(self.rejected.astype(float), **like(self.left))
         rest, width, W = self.residual, math.inf, xp.zeros_like(mask)
         for _ in range(_STEPS):

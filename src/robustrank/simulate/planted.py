@@ -20,7 +20,7 @@ from robustrank.backend import (
     standard_normal,
     to_numpy,
 )
-from robustrank.operators import LocalEngine, Seeded
+from robustrank.outofcore import LocalEngine, Seeded
 from robustrank.simulate.outliers import OutlierContext, find_outlier_model
 from robustrank.simulate.streams import Purpose, seed_from, sensing_rows, sensing_seed, stream
 

@@ -18,8 +18,11 @@ import scipy.linalg
 from robustrank.backend import Array, epsilon, like, namespace, to_numpy
 from robustrank.linalg import (
     TangentMap,
+    admissible,
     as_vector,
+    normal_matrix,
     null_directions,
+    quadratic_forms,
     solve_normal_equations,
 )
 
@@ -76,7 +79,7 @@ class TangentCovariance:
         forms = None
         if self._inverse is not None:
             xp = namespace(tangent.U)
-            forms = tangent.quadratic_forms(xp.asarray(self._inverse, **like(tangent.U)))
+            forms = quadratic_forms(tangent, xp.asarray(self._inverse, **like(tangent.U)))
         if forms is not None:
             return to_numpy(forms)
         xp = namespace(self.weights)
@@ -106,7 +109,7 @@ class TangentCovariance:
         tolerance = xp.asarray(_ACCURACY, **like(self.weights))
         found = []
         for vector in vectors:
-            W = self.tangent.admissible(vector)
+            W = admissible(self.tangent, vector)
             solution = solve_normal_equations(self.tangent, self.weights, W, damping, tolerance)
             found.append(float(xp.sum(W * solution)))
         return np.asarray(found)
@@ -120,7 +123,7 @@ class TangentCovariance:
         if self.normal is not None:
             matrix = self.normal()
         else:
-            computed = self.tangent.normal_matrix(self.weights)
+            computed = normal_matrix(self.tangent, self.weights)
             if computed is None:
                 return None
             matrix = to_numpy(computed).astype(float)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import to_numpy
-from robustrank.operators import as_operator
+from robustrank.operators import Operator
 from robustrank.uncertainty.covariance import TangentCovariance
 from robustrank.uncertainty.outlier_probability import outlier_probability
 
 Matrix = np.ndarray[Any, Any]
+AsOperator = Callable[[Any, tuple[int, int]], Operator]
 
 _STEP = 1e-6  # of a numerical derivative, relative to the norm of the matrix
 
@@ -35,6 +36,8 @@ class ErrorBars:
     scaled
         (m,) each residual as if it had been left out, over its standard deviation. If the fit is
         exact, zero for inliers and infinity for outliers.
+    as_operator
+        Makes an operator of sensing matrices that a user passes.
     """
 
     covariance: Callable[[], TangentCovariance]
@@ -42,6 +45,7 @@ class ErrorBars:
     scale: float
     redundancy: int
     scaled: Matrix
+    as_operator: AsOperator
 
     @property
     def is_exact(self) -> bool:
@@ -56,7 +60,7 @@ class ErrorBars:
 
     def of_measurements(self, A: Any, shape: tuple[int, int]) -> Matrix:
         """The standard errors of <A_i, M> for sensing matrices A."""
-        operator = as_operator(A, shape)
+        operator = self.as_operator(A, shape)
         if self.is_exact:
             return np.zeros(operator.measurements)
         covariance = self.covariance()

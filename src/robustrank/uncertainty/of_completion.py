@@ -15,27 +15,33 @@ from robustrank.operators import Entries, UnstoredTangent
 from robustrank.result import Result, SampledObservations
 from robustrank.theory import degrees_of_freedom
 from robustrank.uncertainty.covariance import TangentCovariance
-from robustrank.uncertainty.error_bars import ErrorBars
+from robustrank.uncertainty.error_bars import AsOperator, ErrorBars
 from robustrank.uncertainty.noise import left_out_over_deviation
 
 Vector = np.ndarray[Any, Any]
 
 
-def with_entry_error_bars(result: Result) -> Result:
+def with_entry_error_bars(result: Result, as_operator: AsOperator) -> Result:
     """A completion with error bars that are computed when they are needed, also after pickling."""
     if not isinstance(result.observations, SampledObservations):
         return result
     parts = result.left, result.right, result.observations, result.outliers, result.noise
-    return replace(result, accuracy=functools.partial(_of_entries, *parts))
+    return replace(result, accuracy=functools.partial(_of_entries, *parts, as_operator))
 
 
 def _of_entries(
-    left: Array, right: Array, observations: SampledObservations, outliers: Any, noise: float
+    left: Array,
+    right: Array,
+    observations: SampledObservations,
+    outliers: Any,
+    noise: float,
+    as_operator: AsOperator,
 ) -> ErrorBars:
     rows, columns, residual = (to_numpy(part) for part in observations.all())
     flags = to_numpy(outliers)
     inlier = ~(flags[rows, columns] if flags.ndim == 2 else flags)
-    return completion_error_bars(left, right, rows, columns, residual, inlier, noise)
+    parts = rows, columns, residual, inlier, noise
+    return completion_error_bars(left, right, *parts, as_operator)
 
 
 def completion_error_bars(
@@ -46,6 +52,7 @@ def completion_error_bars(
     residual: Vector,
     inlier: Vector,
     noise: float,
+    as_operator: AsOperator,
 ) -> ErrorBars:
     """The error bars of factors that were fitted to entries.
 
@@ -65,7 +72,8 @@ def completion_error_bars(
         return TangentCovariance(tangent, np.ones(len(own)), lambda: (J.T @ J).toarray())
 
     scaled = left_out_over_deviation(residual.astype(float), inlier, freedom, noise)
-    return ErrorBars(covariance, noise, 1.0, int(inlier.sum()) - freedom, scaled)
+    redundancy = int(inlier.sum()) - freedom
+    return ErrorBars(covariance, noise, 1.0, redundancy, scaled, as_operator)
 
 
 def _jacobian(rows: Vector, columns: Vector, U: Vector, V: Vector) -> scipy.sparse.csr_array:

@@ -11,14 +11,14 @@ from robustrank.linalg import point_of
 from robustrank.problem import Problem
 from robustrank.result import Result
 from robustrank.uncertainty.covariance import TangentCovariance
-from robustrank.uncertainty.error_bars import ErrorBars
+from robustrank.uncertainty.error_bars import AsOperator, ErrorBars
 from robustrank.uncertainty.noise import (
     left_out_over_deviation,
     noise_is_equal,
 )
 
 
-def recovery_error_bars(problem: Problem, result: Result) -> ErrorBars:
+def recovery_error_bars(problem: Problem, result: Result, as_operator: AsOperator) -> ErrorBars:
     """The error bars of the result of a problem; the covariance is computed when it is needed."""
     unit = problem.of_rank(result.rank).with_unit_rows
     factors = to_numpy(problem.row_factors).astype(float)
@@ -43,4 +43,5 @@ def recovery_error_bars(problem: Problem, result: Result) -> ErrorBars:
     # A change of one in the normalized matrix is one of its unit; noise is in that of y.
     scale = unit.units.matrix / unit.units.measurement
     scaled = left_out_over_deviation(comparable, inlier, freedom, result.noise)
-    return ErrorBars(covariance, result.noise, scale, int(inlier.sum()) - freedom, scaled)
+    redundancy = int(inlier.sum()) - freedom
+    return ErrorBars(covariance, result.noise, scale, redundancy, scaled, as_operator)

@@ -3,10 +3,13 @@
 from robustrank.operators.views.batched import BatchedOperator, can_be_batched
 from robustrank.operators.views.centered import CenteredOperator
 from robustrank.operators.views.counted import CountedOperator, PassCounter, PassCounterGroup
-from robustrank.operators.views.scaled import RowScaledOperator, ScaledOperator
-from robustrank.operators.views.subset import SubsetOperator
+from robustrank.operators.views.delegating import (
+    RowScaledOperator,
+    ScaledOperator,
+    SubsetOperator,
+    TransposedOperator,
+)
 from robustrank.operators.views.symmetric import SymmetricOperator
-from robustrank.operators.views.transposed import TransposedOperator
 
 __all__ = [
     "BatchedOperator",

@@ -11,7 +11,7 @@ from robustrank.operators.base import Operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.tangent import StoredTangent
 from robustrank.operators.views.counted import CountedOperator
-from robustrank.operators.views.scaled import RowScaledOperator, ScaledOperator
+from robustrank.operators.views.delegating import RowScaledOperator, ScaledOperator
 
 
 class BatchedOperator(ArrayBackedOperator):
@@ -68,7 +68,7 @@ class BatchedOperator(ArrayBackedOperator):
             member.tangent(U[k, ...], V[k, ...], precise=precise)
             for k, member in enumerate(self._members)
         ]
-        rows = self._xp.stack([tangent.rows for tangent in tangents], axis=0)
+        rows = self._xp.stack([tangent.stored for tangent in tangents], axis=0)
         factors = self._factors[:, None] * self._row_factors
         core = None
         if tangents[0].core is not None:

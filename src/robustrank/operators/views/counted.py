@@ -8,13 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from robustrank.backend import Array
-from robustrank.linalg import Factors, TangentMap, Triplets
+from robustrank.linalg import Factors, TangentMap, TangentView, Triplets
 from robustrank.operators.base import Operator
-from robustrank.operators.entry_tangent import EntryTangent
-from robustrank.operators.probed_tangent import ProbedTangent
-from robustrank.operators.rowwise_tangent import RowwiseTangent
-from robustrank.operators.tangent import StoredTangent, UnstoredTangent
-from robustrank.operators.tangent_views import SymmetricTangent, TangentView
+from robustrank.operators.tangent import UnstoredTangent
 from robustrank.operators.views.delegating import DelegatingOperator, family
 
 
@@ -73,51 +69,20 @@ class CountedOperator(DelegatingOperator):
 
     def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentMap:
         tangent = self.inner.tangent(U, V, precise=precise)
-        computed, probed = tangent, False
+        if tangent.reads:
+            self.counter.add(tangent.reads)
+            return tangent
+        computed = tangent
         while isinstance(computed, TangentView):
-            if isinstance(computed, (RowwiseTangent, EntryTangent)):
-                return CountedTangent(tangent, self.counter)
-            probed = probed or isinstance(computed, ProbedTangent)
             computed = computed.inner
-        if isinstance(computed, UnstoredTangent):
-            counted: TangentMap = UnstoredTangent(self, U, V)  # by products, which are counted
-            counted = ProbedTangent(counted) if probed else counted
-            return SymmetricTangent(counted) if isinstance(tangent, SymmetricTangent) else counted
-        self.counter.add(computed.reads if isinstance(computed, StoredTangent) else 1)
-        return tangent
+        if isinstance(computed, UnstoredTangent) and not (computed.rows or computed.entries):
+            # By products, which are counted, and which this operator computes for all views in it.
+            counted = UnstoredTangent(self, U, V, probed=computed.probed)
+            symmetric = isinstance(tangent, TangentView) and tangent.symmetric
+            return TangentView(counted, symmetric=True) if symmetric else counted
+        return TangentView(tangent, before=self.counter.add)
 
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         if type(family(self)).row_norms is Operator.row_norms:
             return Operator.row_norms(self, probes, rng)  # by products, which are counted
         return self.inner.row_norms(probes, rng)
-
-
-@dataclass(frozen=True, eq=False)
-class CountedTangent(TangentView):
-    """Another tangent map, each product of which is a pass over the sensing data."""
-
-    counter: PassCounter
-
-    def measure(self, values: Array) -> Array:
-        self.counter.add(1)
-        return self.inner.measure(values)
-
-    def apply(self, W: Array) -> Array:
-        self.counter.add(1)
-        return self.inner.apply(W)
-
-    def adjoint(self, w: Array) -> Array:
-        self.counter.add(1)
-        return self.inner.adjoint(w)
-
-    def gram(self, weights: Array, W: Array) -> Array:
-        self.counter.add(2)
-        return self.inner.gram(weights, W)
-
-    def normal_matrix(self, weights: Array) -> Array | None:
-        self.counter.add(1)
-        return self.inner.normal_matrix(weights)
-
-    def quadratic_forms(self, matrix: Array) -> Array | None:
-        self.counter.add(1)
-        return self.inner.quadratic_forms(matrix)

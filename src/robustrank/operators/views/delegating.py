@@ -1,11 +1,14 @@
-"""The base class of operators that wrap another operator."""
+"""Operators that wrap another one: in other units, transposed, or with some of its measurements."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from robustrank.backend import Array
+import numpy as np
+
+from robustrank.backend import Array, namespace
+from robustrank.linalg import Factors, TangentView, Triplets, scattered
 from robustrank.operators.base import Operator
 
 
@@ -39,3 +42,138 @@ def family(operator: Operator) -> Operator:
     while isinstance(operator, DelegatingOperator):
         operator = operator.inner
     return operator
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledOperator(DelegatingOperator):
+    """Every A_i of another operator times a number; the sensing data is not modified."""
+
+    factor: float
+
+    @property
+    def gain(self) -> float:
+        return abs(self.factor) * self.inner.gain
+
+    def measure(self, U: Array, V: Array) -> Array:
+        return self.inner.measure(U * self.factor, V)
+
+    def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
+        return self.inner.backproject(w * self.factor, U, V)
+
+    def leading_svd(
+        self,
+        w: Array,
+        rank: int,
+        rng: np.random.Generator,
+        plus: Factors | None = None,
+        *,
+        approximate: bool = False,
+    ) -> Triplets:
+        return self.inner.leading_svd(w * self.factor, rank, rng, plus, approximate=approximate)
+
+    def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
+        return abs(self.factor) * self.inner.row_norms(probes, rng)
+
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentView:
+        return TangentView(self.inner.tangent(U, V, precise=precise), factor=self.factor)
+
+
+@dataclass(frozen=True, eq=False)
+class RowScaledOperator(DelegatingOperator):
+    """Each A_i of another operator times one of m ``factors`` that give all the typical norm."""
+
+    factors: Array
+
+    def measure(self, U: Array, V: Array) -> Array:
+        return self.factors * self.inner.measure(U, V)
+
+    def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
+        return self.inner.backproject(w * self.factors, U, V)
+
+    def leading_svd(
+        self,
+        w: Array,
+        rank: int,
+        rng: np.random.Generator,
+        plus: Factors | None = None,
+        *,
+        approximate: bool = False,
+    ) -> Triplets:
+        return self.inner.leading_svd(w * self.factors, rank, rng, plus, approximate=approximate)
+
+    def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
+        return self.factors * self.inner.row_norms(probes, rng)
+
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentView:
+        return TangentView(self.inner.tangent(U, V, precise=precise), factors=self.factors)
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetOperator(DelegatingOperator):
+    """The measurements with these numbers, without copying them: a pass reads all of the data."""
+
+    rows: Array  # (k,) integers, increasing
+
+    @property
+    def shape(self) -> tuple[int, tuple[int, int]]:
+        return int(self.rows.shape[0]), self.inner.matrix_shape
+
+    def measure(self, U: Array, V: Array) -> Array:
+        return namespace(U).take(self.inner.measure(U, V), self.rows)
+
+    def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
+        return self.inner.backproject(self._scattered(w), U, V)
+
+    def leading_svd(
+        self,
+        w: Array,
+        rank: int,
+        rng: np.random.Generator,
+        plus: Factors | None = None,
+        *,
+        approximate: bool = False,
+    ) -> Triplets:
+        return self.inner.leading_svd(self._scattered(w), rank, rng, plus, approximate=approximate)
+
+    def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
+        norms = self.inner.row_norms(probes, rng)
+        return namespace(norms).take(norms, self.rows)
+
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentView:
+        return TangentView(self.inner.tangent(U, V, precise=precise), chosen=self.rows)
+
+    def _scattered(self, w: Array) -> Array:
+        return scattered(w, self.rows, self.inner.measurements)
+
+
+@dataclass(frozen=True, eq=False)
+class TransposedOperator(DelegatingOperator):
+    """Exchanges the roles of the two factors of another operator; costs nothing."""
+
+    @property
+    def shape(self) -> tuple[int, tuple[int, int]]:
+        m, (n2, n1) = self.inner.shape
+        return m, (n1, n2)
+
+    def measure(self, U: Array, V: Array) -> Array:
+        return self.inner.measure(V, U)
+
+    def backproject(self, w: Array, U: Array, V: Array) -> tuple[Array, Array]:
+        GtU, GV = self.inner.backproject(w, V, U)
+        return GV, GtU
+
+    def leading_svd(
+        self,
+        w: Array,
+        rank: int,
+        rng: np.random.Generator,
+        plus: Factors | None = None,
+        *,
+        approximate: bool = False,
+    ) -> Triplets:
+        swapped = None if plus is None else (plus[1], plus[0])
+        right, values, left = self.inner.leading_svd(w, rank, rng, swapped, approximate=approximate)
+        return left, values, right
+
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentView:
+        return TangentView(self.inner.tangent(V, U, precise=precise), transposed=True)

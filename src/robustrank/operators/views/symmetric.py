@@ -7,14 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from robustrank.backend import Array, namespace
-from robustrank.linalg import Factors, TangentMap, Triplets, leading_svd
+from robustrank.linalg import Factors, TangentMap, TangentView, Triplets, leading_svd
 from robustrank.operators.array_backed import ArrayBackedOperator
 from robustrank.operators.base import Operator
-from robustrank.operators.entry_tangent import EntryTangent
-from robustrank.operators.probed_tangent import ProbedTangent
-from robustrank.operators.rowwise_tangent import RowwiseTangent
 from robustrank.operators.tangent import StoredTangent, UnstoredTangent
-from robustrank.operators.tangent_views import SymmetricTangent
 from robustrank.operators.views.delegating import DelegatingOperator
 
 
@@ -51,8 +47,8 @@ class SymmetricOperator(DelegatingOperator):
             (G + xp.matrix_transpose(G)) / 2, rank, rng, plus, approximate=approximate
         )
 
-    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> SymmetricTangent:
-        return SymmetricTangent(self._tangent(U, V, precise))
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentView:
+        return TangentView(self._tangent(U, V, precise), symmetric=True)
 
     def _tangent(self, U: Array, V: Array, precise: bool) -> TangentMap:
         doubled = self.inner.tangent(_beside(U, V), _beside(V, U), precise=precise)
@@ -61,15 +57,14 @@ class SymmetricOperator(DelegatingOperator):
             core = doubled.core
             if core is not None:
                 core = (core[:, :r] + core[:, r:]) / 2
-            return StoredTangent(_symmetrized(doubled.rows, r), U, V, doubled.reads, core)
-        unstored = UnstoredTangent(self, U, V)
-        if isinstance(doubled, RowwiseTangent):
-            given = doubled.rows
-            return RowwiseTangent(
-                unstored, lambda block: _symmetrized(given(block), r), self.measurements
-            )
-        probed = isinstance(doubled, (ProbedTangent, EntryTangent))
-        return ProbedTangent(unstored) if probed else unstored
+            return StoredTangent(_symmetrized(doubled.stored, r), U, V, doubled.reads, core)
+        if (given := doubled.rows) is not None:
+            return UnstoredTangent(self, U, V, rows=lambda block: _symmetrized(given(block), r))
+        # Their entries come in pairs, so the shares of sampled entries are found by probing, too.
+        probed = isinstance(doubled, UnstoredTangent) and (
+            doubled.probed or doubled.entries is not None
+        )
+        return UnstoredTangent(self, U, V, probed=probed)
 
 
 def _symmetrized(rows: Array, rank: int) -> Array:
