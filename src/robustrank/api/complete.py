@@ -24,7 +24,15 @@ from robustrank.backend import (
     threads_for,
     to_numpy,
 )
-from robustrank.completion import Sample, Search, Solution, Watch, certified, unfinished
+from robustrank.completion import (
+    Sample,
+    Search,
+    Solution,
+    Watch,
+    certified,
+    fit_new_rows,
+    unfinished,
+)
 from robustrank.completion.refinement import CUTOFF
 from robustrank.inputs import as_operator
 from robustrank.linalg import lower_median
@@ -184,6 +192,7 @@ def _completed(
         row_labels=data.row_labels,
         column_labels=data.column_labels,
         as_frame=data.as_frame,
+        fit_new_rows=fit_new_rows,
     )
     return with_entry_error_bars(result, as_operator)
 

@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.completion import Solution, Support, Watch, certified, solve_by_columns
+from robustrank.completion import (
+    Solution,
+    Support,
+    Watch,
+    certified,
+    fit_new_rows,
+    solve_by_columns,
+)
 from robustrank.completion.refinement import CUTOFF
 from robustrank.result import Certificate, MatrixObservations, Result
 from robustrank.run import Run
@@ -61,6 +68,7 @@ def split_large(X: Matrix, rank: int | None, rng: np.random.Generator, run: Run)
         solver="blocks of columns",
         iterations=watch.steps,
         seconds=run.seconds,
+        fit_new_rows=fit_new_rows,
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from robustrank.completion import fit_new_rows
 from robustrank.files import PathLike
 from robustrank.inputs import as_operator
 from robustrank.result import Result, read_archive
@@ -48,4 +51,7 @@ def load(path: PathLike) -> Result:
     >>> result.status.name
     'RECOVERED'
     """
-    return with_entry_error_bars(read_archive(path), as_operator)
+    result = read_archive(path)
+    if not result.of_entries:
+        return result
+    return with_entry_error_bars(replace(result, fit_new_rows=fit_new_rows), as_operator)

@@ -2,7 +2,7 @@
 
 from robustrank.completion.by_columns import solve_by_columns
 from robustrank.completion.conclusion import certified, unfinished
-from robustrank.completion.new_rows import FittedRows
+from robustrank.completion.new_rows import FittedRows, fit_new_rows
 from robustrank.completion.sample import Sample
 from robustrank.completion.search import Search, Solution
 from robustrank.completion.support import Support
@@ -16,6 +16,7 @@ __all__ = [
     "Support",
     "Watch",
     "certified",
+    "fit_new_rows",
     "solve_by_columns",
     "unfinished",
 ]

@@ -114,8 +114,8 @@ class Result:
         Whether the matrix was known to be symmetric, by ``symmetric=True`` or ``psd=True``.
     row_labels, column_labels
         The labels of a data frame, or None.
-    observations, as_frame, accuracy
-        What ``residual``, ``entries``, ``matrix`` and ``error_bars`` are computed from.
+    observations, as_frame, accuracy, fit_new_rows
+        What ``residual``, ``entries``, ``matrix``, ``error_bars`` and ``fit_rows`` are computed by.
 
     See Also
     --------
@@ -171,6 +171,7 @@ class Result:
     column_labels: Any = field(default=None, repr=False)
     as_frame: Callable[[Any], Any] | None = field(default=None, repr=False)
     accuracy: Callable[[], Accuracy] | None = field(default=None, repr=False)
+    fit_new_rows: Callable[..., Any] | None = field(default=None, repr=False)
 
     @property
     def status(self) -> Status:
@@ -469,18 +470,19 @@ class Result:
         >>> bool(abs(rows.matrix - planted.matrix[:3]).max() < 1e-9), int(rows.outliers.sum())
         (True, 4)
         """
-        from robustrank.completion.new_rows import fit_new_rows
-
+        fit = self.fit_new_rows
+        if fit is None:
+            raise ValueError("the measurements of this result are not entries of the matrix")
         _, empty_columns = self._empty
         right, known, cutoff = self.right, ~empty_columns, self.cutoff or 0.0
         if not is_frame(X):
-            return fit_new_rows(X, right, known, cutoff, self.typical_size)
+            return fit(X, right, known, cutoff, self.typical_size)
         if self.column_labels is not None:
             order = matched_columns(X.columns, self.column_labels)
             xp = namespace(right)
             right = xp.take(right, xp.asarray(order, device=like(right)["device"]), axis=0)
             known = known[order]
-        fitted = fit_new_rows(frame_values(X), right, known, cutoff, self.typical_size)
+        fitted = fit(frame_values(X), right, known, cutoff, self.typical_size)
         return replace(fitted, as_frame=frame_like(X))
 
     def save(self, path: PathLike) -> None:
