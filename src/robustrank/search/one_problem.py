@@ -359,4 +359,5 @@ def _only_lower_rank_helps(problem: Problem, result: Result) -> bool:
     """Whether the rank may be too high, and other solvers would have the same difficulty."""
     if result.status is Status.ESTIMATED:
         return result.rank == problem.rank > max(rank_above_noise(problem, result), 1)
-    return result.status is Status.UNDERDETERMINED
+    diverged = result.stopped is StopReason.DIVERGED  # which says nothing about other solvers
+    return result.status is Status.UNDERDETERMINED and not diverged
