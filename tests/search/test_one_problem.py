@@ -22,6 +22,7 @@ from robustrank.solvers import (
     RankEstimator,
     TwoStage,
 )
+from robustrank.solvers.evidence_fit import EvidenceFit
 from robustrank.solvers.portfolio import SOFT, STRICT
 
 
@@ -297,3 +298,79 @@ def test_other_candidates_are_tried_after_one_that_diverges_with_few_measurement
         assert [attempt.solver for attempt in result.attempts] == expected
         diverged = [attempt.stopped is rr.StopReason.DIVERGED for attempt in result.attempts]
         assert diverged == [isinstance(first, Diverging), False][: len(expected)]
+
+
+class OnlyWhole(MedianTGD):
+    """Ctrl-C when a part of the measurements is being solved."""
+
+    def start(self, problem: Any, rng: Any) -> Any:
+        if problem.operator.measurements < 400:
+            raise KeyboardInterrupt
+        return super().start(problem, rng)
+
+
+def test_ctrl_c_while_the_larger_rows_are_tried_keeps_the_result_of_all_rows() -> None:
+    planted = plant(20, 15, 2, 400, outliers=0.05, rng=11)
+    sizes = np.where(np.arange(400) % 2, 1.0, 0.4)
+    A, y = sizes[:, None, None] * planted.A, sizes * planted.y
+    solver = OnlyWhole(max_iterations=20)
+    alone = rr.recover(A, y, 2, solver=solver)
+    with pytest.raises(rr.Interrupted) as caught:
+        rr.recover(A, y, 2, solver=Portfolio((solver,), rank_estimator=None))
+    result = caught.value.result
+    assert result.stopped is rr.StopReason.INTERRUPTED
+    assert np.array_equal(result.matrix, alone.matrix)
+    assert result.certificate == alone.certificate
+
+
+def interrupted(*_: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_at_the_start_of_the_final_fit_keeps_what_the_solver_found(
+    noisy: Planted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = rr.recover(noisy.A, noisy.y, 2, solver=SOFT)
+    monkeypatch.setattr(EvidenceFit, "start", interrupted)
+    with pytest.raises(rr.Interrupted) as caught:
+        rr.recover(noisy.A, noisy.y, 2)
+    result = caught.value.result
+    assert np.array_equal(result.matrix, alone.matrix)
+    assert result.status is rr.Status.INCONCLUSIVE
+    assert result.certificate.objections == ("the run ended before the result was tested",)
+    assert len(result.attempts) == 1
+
+
+def test_ctrl_c_during_the_certificate_of_a_batch_keeps_what_was_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    planted = [plant(16, 12, 1, 260, outliers=0.05, rng=seed) for seed in (1, 2)]
+    data = [(one.A, one.y) for one in planted]
+    plain = next(rr.recover_many(data, 1, batch=2))
+
+    monkeypatch.setattr(WatchedTangent, "normal_map", interrupted)
+    with pytest.raises(rr.Interrupted) as caught:
+        list(rr.recover_many(data, 1, batch=2))
+    result = caught.value.result
+    assert np.array_equal(result.matrix, plain.matrix)
+    assert result.certificate.fits_exactly
+    assert result.status is rr.Status.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_a_solver_that_is_stopped_is_one_attempt(
+    noise: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if its fit has led to several results, of which the last one is challenged."""
+    planted = plant(20, 15, 2, 400, outliers=0.05, bounded_noise=noise, rng=11)
+    plain = rr.recover(planted.A, planted.y, 2)
+    assert plain.certified
+
+    monkeypatch.setattr("robustrank.search.one_problem.second_solution", interrupted)
+    with pytest.raises(rr.Interrupted) as caught:
+        rr.recover(planted.A, planted.y, 2)
+    result = caught.value.result
+    assert [attempt.solver for attempt in result.attempts] == ["Gauss–Newton"]
+    assert np.array_equal(result.matrix, plain.matrix)
+    said = ("the run ended before a second solution was looked for",)
+    assert result.certificate.objections == said
