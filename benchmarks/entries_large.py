@@ -17,8 +17,8 @@ import numpy as np
 from progress import doing
 
 import robustrank as rr
-from robustrank.run import Progress
 from robustrank.metrics import normalized_error
+from robustrank.run import Progress
 from robustrank.simulate import plant_entries
 
 SHAPE, RANK, ENTRIES, SEED = (50_000, 60_000), 5, 15_000_000, 40_000

@@ -157,9 +157,7 @@ class CountingEngine:
         self._count(*arguments, **named)
         return self._inner.each(*arguments, **named)
 
-    def _count(
-        self, work: Any, shards: Any, own: Any = None, shared: tuple[Any, ...] = ()
-    ) -> None:
+    def _count(self, work: Any, shards: Any, own: Any = None, shared: tuple[Any, ...] = ()) -> None:
         kind = CountingEngine
         kind.rounds += 1
         kind.passes += work.__name__ in READ_DATA

@@ -23,8 +23,8 @@ from robustrank.api import recover, recover_many
 from robustrank.backend import to_numpy
 from robustrank.metrics import evaluate, normalized_error
 from robustrank.problem import UndersampledWarning
-from robustrank.simulate import Planted
 from robustrank.run import Progress
+from robustrank.simulate import Planted
 from robustrank.solvers import MedianTGD, Portfolio, Solver, VanillaGD
 
 Timed = tuple[Row, float]  # a row, and the seconds it took

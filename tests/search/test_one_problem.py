@@ -361,7 +361,7 @@ def test_ctrl_c_during_the_certificate_of_a_batch_keeps_what_was_found(
 def test_a_solver_that_is_stopped_is_one_attempt(
     noise: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also if its fit has led to several results, of which the last one is challenged."""
+    """Also if its fit has led to several results."""
     planted = plant(20, 15, 2, 400, outliers=0.05, bounded_noise=noise, rng=11)
     plain = rr.recover(planted.A, planted.y, 2)
     assert plain.certified

@@ -35,7 +35,8 @@ class Weighting:
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.2, rng=1)
-    >>> solver = rr.solvers.GaussNewton(weighting=rr.solvers.Weighting(max_medians=4.0, cutoff_medians=4.0))
+    >>> weighting = rr.solvers.Weighting(max_medians=4.0, cutoff_medians=4.0)
+    >>> solver = rr.solvers.GaussNewton(weighting=weighting)
     >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
     'RECOVERED'
     """

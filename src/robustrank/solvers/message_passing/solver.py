@@ -95,7 +95,8 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(20, 15, 2, 400, outliers=0.2, outlier_model="flip", rng=1)
-    >>> solver = rr.solvers.TwoStage(rr.solvers.MessagePassing(target_error=0.1), rr.solvers.GaussNewton())
+    >>> first = rr.solvers.MessagePassing(target_error=0.1)
+    >>> solver = rr.solvers.TwoStage(first, rr.solvers.GaussNewton())
     >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
     'RECOVERED'
     """
