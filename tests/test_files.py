@@ -272,7 +272,7 @@ def test_archive_that_does_not_fit_in_memory_is_not_read(
     size = 50 * 2**20  # compressed to 50 KB
     content = npy_header(f"({size // 8},)") + bytes(size)
     archive_of(tmp_path / "a.npz", "A.npy", content, compression=zipfile.ZIP_DEFLATED)
-    monkeypatch.setattr("robustrank.files._physical_memory", lambda: 40 * 2**20)
+    monkeypatch.setattr("robustrank.files.physical_memory", lambda: 40 * 2**20)
     with pytest.raises(ValueError, match=r"does not fit in memory \(its arrays need 0\.052 GB"):
         read_npz(tmp_path / "a.npz")
     assert read_npz(tmp_path / "a.npz", names=["y"]) == {}

@@ -18,7 +18,7 @@ import pytest
 from clock import Clock
 
 import robustrank as rr
-from robustrank.linalg import TangentView
+from robustrank.certificate import conclusion
 from robustrank.operators import DenseOperator, OutOfTime, as_operator
 from robustrank.simulate import Planted, plant
 
@@ -219,11 +219,10 @@ def test_ctrl_c_during_the_certificate_keeps_the_result_uncertified(
 ) -> None:
     plain = rr.recover(small.A, small.y, 2)
 
-    def interrupted(*_: Any) -> bool:
+    def interrupted(*_: Any, **__: Any) -> None:
         press_ctrl_c()
-        return True
 
-    monkeypatch.setattr(TangentView, "normal_map", interrupted)
+    monkeypatch.setattr(conclusion, "_examined", interrupted)
     with pytest.raises(rr.Interrupted) as caught:
         rr.recover(small.A, small.y, 2)
     recovery = caught.value.result
@@ -235,16 +234,15 @@ def test_ctrl_c_during_the_certificate_keeps_the_result_uncertified(
 def test_ctrl_c_during_the_certificates_of_a_batch_ends_it(
     pairs: list[tuple[Any, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tested = []
+    tested, examined = [], conclusion._examined
 
-    def interrupted_at_the_second(self: TangentView, *arguments: Any) -> Any:
-        if self not in tested:
-            tested.append(self)
+    def interrupted_at_the_second(fit: Any, *arguments: Any, **options: Any) -> Any:
+        tested.append(fit)
         if len(tested) == 2:
             press_ctrl_c()
-        return self.inner.normal_map(*arguments)
+        return examined(fit, *arguments, **options)
 
-    monkeypatch.setattr(TangentView, "normal_map", interrupted_at_the_second)
+    monkeypatch.setattr(conclusion, "_examined", interrupted_at_the_second)
     results = iter(rr.recover_many(pairs, 1, solver="gauss-newton", batch=3))
     assert next(results).certified
     with pytest.raises(rr.Interrupted) as caught:

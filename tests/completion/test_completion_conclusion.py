@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from completion_samples import planted_sample
 
-from robustrank.completion.conclusion import concluded, unfinished
+from robustrank.completion.conclusion import certified, unfinished
 from robustrank.completion.held_out import HeldOut
 from robustrank.completion.noisy_fit import EmpiricalBayes
 from robustrank.completion.search import Solution
 from robustrank.completion.support import Support
 from robustrank.completion.watch import Watch
-from robustrank.result import Status
+from robustrank.result import Certificate, Status
+from robustrank.result.certificate import conclude
 from robustrank.run import Run
 
 PLANTED, SAMPLE = planted_sample(40, 30, 2, 700)
@@ -43,24 +44,29 @@ def supported_by(solution: Solution, count: int) -> Solution:
     return replace(solution, support=replace(solution.support, inliers=np.arange(700) < count))
 
 
+def status_of(certificate: Certificate) -> Status:
+    return conclude(certificate, second_solution=False)
+
+
 def test_status_without_objections() -> None:
-    status, certificate = concluded(EXACT, 700)
-    assert status is Status.RECOVERED
+    certificate = certified(EXACT, 700)
+    assert status_of(certificate) is Status.RECOVERED
     assert certificate.objections == ()
     assert certificate.degrees_of_freedom == FREE
     assert (certificate.decided_rows, certificate.decided_columns) == (40, 30)
     assert np.isnan(certificate.held_out_error)
-    status, certificate = concluded(NOISY, 700)
-    assert status is Status.ESTIMATED
-    assert certificate.held_out_error == 1.0
+    certificate = certified(NOISY, 700)
+    assert status_of(certificate) is Status.ESTIMATED
+    assert certificate.held_out_error * certificate.trivial_error == GOOD.error == 1.0
+    assert certificate.expected_error * certificate.trivial_error == GOOD.expected
 
 
 def test_a_majority_must_support_an_exact_matrix() -> None:
-    assert concluded(supported_by(EXACT, 351), 700)[0] is Status.RECOVERED
-    assert concluded(supported_by(EXACT, 351), 701)[0] is Status.RECOVERED
-    assert concluded(supported_by(EXACT, 351), 702)[0] is Status.INCONCLUSIVE
-    status, certificate = concluded(supported_by(EXACT, 350), 700)
-    assert status is Status.INCONCLUSIVE
+    assert status_of(certified(supported_by(EXACT, 351), 700)) is Status.RECOVERED
+    assert status_of(certified(supported_by(EXACT, 351), 701)) is Status.RECOVERED
+    assert status_of(certified(supported_by(EXACT, 351), 702)) is Status.INCONCLUSIVE
+    certificate = certified(supported_by(EXACT, 350), 700)
+    assert status_of(certificate) is Status.INCONCLUSIVE
     assert certificate.objections == ("too few entries support the matrix",)
     assert (certificate.supporting, certificate.required) == (350, 351)
 
@@ -98,20 +104,20 @@ def test_a_majority_must_support_an_exact_matrix() -> None:
 def test_every_objection_with_noise(
     change: dict[str, Any], words: str, limit: dict[str, Any]
 ) -> None:
-    status, certificate = concluded(replace(NOISY, **change), 700)
-    assert status is Status.INCONCLUSIVE
+    certificate = certified(replace(NOISY, **change), 700)
+    assert status_of(certificate) is Status.INCONCLUSIVE
     assert len(certificate.objections) == 1
     assert words in certificate.objections[0]
-    assert concluded(replace(NOISY, **limit), 700)[0] is Status.ESTIMATED
+    assert status_of(certified(replace(NOISY, **limit), 700)) is Status.ESTIMATED
 
 
 def test_support_with_noise() -> None:
-    assert concluded(supported_by(NOISY, 420), 700)[0] is Status.ESTIMATED
-    few = concluded(supported_by(NOISY, 419), 700)[1].objections
+    assert status_of(certified(supported_by(NOISY, 420), 700)) is Status.ESTIMATED
+    few = certified(supported_by(NOISY, 419), 700).objections
     assert few == ("fewer than 60% of the entries support the matrix",)
     # Three for each degree of freedom, where that is more.
-    assert concluded(supported_by(NOISY, 3 * FREE), 500)[0] is Status.ESTIMATED
-    few = concluded(supported_by(NOISY, 3 * FREE - 1), 500)[1].objections
+    assert status_of(certified(supported_by(NOISY, 3 * FREE), 500)) is Status.ESTIMATED
+    few = certified(supported_by(NOISY, 3 * FREE - 1), 500).objections
     assert len(few) == 1
     assert f"3 entries for each of the {FREE} degrees of freedom" in few[0]
 
@@ -123,4 +129,21 @@ def test_a_stopped_search_claims_nothing() -> None:
     assert solution.support.is_empty
     latest = unfinished(SAMPLE, (PLANTED.left, PLANTED.right))
     assert latest.inliers.all()
-    assert concluded(latest, 700)[0] is Status.INCONCLUSIVE
+    assert status_of(certified(latest, 700)) is Status.INCONCLUSIVE
+    assert status_of(certified(latest, 700, tested=False)) is Status.INCONCLUSIVE
+
+
+def test_a_matrix_that_was_not_tested_is_not_certified() -> None:
+    for solution in (EXACT, NOISY):
+        certificate = certified(solution, 700, tested=False)
+        assert certificate.objections == ("the run ended before rows and columns were tested",)
+        assert status_of(certificate) is Status.INCONCLUSIVE
+
+
+def test_the_noise_is_in_the_units_of_the_data() -> None:
+    plain, scaled = certified(NOISY, 700), certified(NOISY, 700, 1e3)
+    assert (scaled.sigma, scaled.trivial_error) == (1e3, 1e3 * plain.trivial_error)
+    assert (scaled.noise, scaled.held_out_error) == (plain.noise, plain.held_out_error)
+    exact = certified(EXACT, 700, 1e3)
+    assert (exact.sigma, exact.matrix_error, exact.exact_fits) == (0.0, 0.0, 700)
+    assert (plain.exact_fits, plain.inliers) == (0, 700)

@@ -36,7 +36,7 @@ def invented_rows(one: Study[Any], error: Error, **fields: Any) -> Table:
                     "method": method.name,
                     "error": value,
                     "place": "nowhere",
-                    "status": "RECOVERED" if value < 1e-6 else "ITERATION_LIMIT",
+                    "status": "RECOVERED" if value < 1e-6 else "INCONCLUSIVE",
                     "iterations": 7,
                     "trace": [(0, 1, 1.0), (10, 21, 0.1), (20, 41, value)],
                     "family": getattr(cell, "family", ""),

@@ -126,7 +126,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "no factor": {"left": None},
 }
 HEADERS: dict[str, Any] = {
-    "status": "FINE",
+    "stopped": "BORED",
     "noise": "small",
     "is_frame": 1,
     "row_labels": {"dtype": "os.system", "name": None},
@@ -150,6 +150,18 @@ def test_malformed_files_are_refused(change: str, archive: dict[str, Any], tmp_p
     np.savez(tmp_path / "odd.npz", **arrays)
     with pytest.raises(ValueError, match=r"is not a saved result: .* is missing or malformed"):
         rr.load(tmp_path / "odd.npz")
+
+
+@pytest.mark.parametrize("status", ["RECOVERED", "INCONCLUSIVE", "FINE"])
+def test_the_status_in_a_file_is_not_believed(
+    status: str, archive: dict[str, Any], tmp_path: Path
+) -> None:
+    """It is there for people, and follows from the certificate."""
+    header = json.loads(str(archive["header"]))
+    assert header["status"] == "ESTIMATED"
+    header["status"] = status
+    np.savez(tmp_path / "odd.npz", **archive | {"header": np.asarray(json.dumps(header))})
+    assert rr.load(tmp_path / "odd.npz").status is rr.Status.ESTIMATED
 
 
 def test_other_versions_are_named(archive: dict[str, Any], tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,15 @@ from clock import Clock
 import robustrank as rr
 from robustrank.linalg import TangentView
 from robustrank.simulate import Planted, plant
+from robustrank.solvers import (
+    GaussNewton,
+    MedianTGD,
+    MessagePassing,
+    Portfolio,
+    RankEstimator,
+    TwoStage,
+)
+from robustrank.solvers.evidence_fit import EvidenceFit
 from robustrank.solvers.portfolio import SOFT, STRICT
 
 
@@ -44,9 +54,9 @@ def test_time_limit_and_callback_apply_to_every_candidate() -> None:
 
 def test_result_of_an_earlier_candidate_is_kept_at_the_time_limit() -> None:
     planted = plant(30, 24, 2, 450, outliers=0.1, rng=5)
-    stopped_early = rr.solvers.MedianTGD(max_iterations=100, name="the first")
-    endless = rr.solvers.MedianTGD(max_iterations=10**7, tolerance=0, step_size=1e-6)
-    solver = rr.solvers.Portfolio((stopped_early, endless), rank_estimator=None)
+    stopped_early = MedianTGD(max_iterations=100, name="the first")
+    endless = MedianTGD(max_iterations=10**7, tolerance=0, step_size=1e-6)
+    solver = Portfolio((stopped_early, endless), rank_estimator=None)
     result = rr.recover(planted.A, planted.y, 2, solver=solver, time_limit=0.3)
     assert result.stopped is rr.StopReason.TIME_LIMIT
     assert len(result.attempts) == 2
@@ -60,10 +70,8 @@ def test_the_zero_matrix_is_not_preferred_to_a_result_without_evidence() -> None
         if progress.stage == "message passing":
             raise KeyboardInterrupt
 
-    second = rr.solvers.TwoStage(
-        rr.solvers.MessagePassing(), rr.solvers.GaussNewton(), name="message passing"
-    )
-    solver = rr.solvers.Portfolio((STRICT, second), rank_estimator=None)
+    second = TwoStage(MessagePassing(), GaussNewton(), name="message passing")
+    solver = Portfolio((STRICT, second), rank_estimator=None)
     with pytest.raises(rr.Interrupted) as caught:
         rr.recover(planted.A, planted.y, 2, solver=solver, callback=interrupt_the_second)
     assert caught.value.result.solver == STRICT.name
@@ -71,18 +79,18 @@ def test_the_zero_matrix_is_not_preferred_to_a_result_without_evidence() -> None
 
 @pytest.mark.usefixtures("default_signals")
 @pytest.mark.parametrize(
-    ("event", "status"),
+    ("event", "reason"),
     [
-        ("callback", rr.Status.STOPPED),
-        ("Ctrl-C", rr.Status.INTERRUPTED),
-        ("time", rr.Status.TIME_LIMIT),
+        ("callback", rr.StopReason.CALLBACK),
+        ("Ctrl-C", rr.StopReason.INTERRUPTED),
+        ("time", rr.StopReason.TIME_LIMIT),
     ],
 )
 def test_a_stopped_rank_estimate_keeps_the_result_so_far(
-    event: str, status: rr.Status, clock: Clock
+    event: str, reason: rr.StopReason, clock: Clock
 ) -> None:
     few = plant(20, 16, 2, 100, rng=0)  # enough for rank 2, but not for the rank given
-    first = rr.solvers.Portfolio((SOFT,), rank_estimator=None)
+    first = Portfolio((SOFT,), rank_estimator=None)
     with pytest.warns(rr.UndersampledWarning):
         alone = rr.recover(few.A, few.y, 5, solver=first)
 
@@ -101,18 +109,18 @@ def test_a_stopped_rank_estimate_keeps_the_result_so_far(
     except rr.Interrupted as interruption:
         assert event == "Ctrl-C"
         result = interruption.result
-    assert result.status is status
-    assert result.attempts[-1].status is status
+    assert result.stopped is reason
+    assert result.status is alone.status is rr.Status.UNDERDETERMINED
+    assert result.certificate == alone.certificate
+    assert [attempt.solver for attempt in result.attempts] == ["Gauss–Newton"]
     assert result.solver == "Gauss–Newton"  # the result so far, not the rank estimate
     assert np.array_equal(result.matrix, alone.matrix)
 
 
 @pytest.mark.parametrize("event", ["callback", "time"])
-def test_a_stopped_rank_estimate_does_not_lose_a_settled_result(event: str, clock: Clock) -> None:
+def test_a_stopped_rank_estimate_does_not_lose_a_certified_result(event: str, clock: Clock) -> None:
     planted = plant(40, 32, 2, 600, outliers=0.05, bounded_noise=1.5, condition_number=20.0, rng=0)
-    alone = rr.recover(
-        planted.A, planted.y, 2, solver=rr.solvers.Portfolio((SOFT,), rank_estimator=None)
-    )
+    alone = rr.recover(planted.A, planted.y, 2, solver=Portfolio((SOFT,), rank_estimator=None))
     assert alone.status is rr.Status.ESTIMATED
 
     def watch(progress: rr.Progress) -> bool:
@@ -122,7 +130,9 @@ def test_a_stopped_rank_estimate_does_not_lose_a_settled_result(event: str, cloc
 
     limit = 100 if event == "time" else None
     result = rr.recover(planted.A, planted.y, 2, callback=watch, time_limit=limit)
-    assert result.status is (rr.Status.STOPPED if event == "callback" else rr.Status.ESTIMATED)
+    assert result.status is rr.Status.ESTIMATED
+    stopped = rr.StopReason.CALLBACK if event == "callback" else rr.StopReason.TIME_LIMIT
+    assert result.stopped is stopped
     assert np.array_equal(result.matrix, alone.matrix)
 
 
@@ -131,34 +141,38 @@ def test_no_other_candidate_is_tried_after_an_interrupted_rank_estimate() -> Non
     planted = [plant(16, 12, r, 260, outliers=0.45, outlier_model="scale", rng=r) for r in (1, 3)]
     tried = []
 
-    class Recorded(rr.solvers.GaussNewton):
+    class Recorded(GaussNewton):
         def start(self, problem: Any, rng: Any) -> Any:
             tried.append(problem.rank)
             return super().start(problem, rng)
 
-    class Interrupted(rr.solvers.MessagePassing):
+    class Interrupted(MessagePassing):
         def step(self, problem: Any, state: Any) -> Any:
             after = super().step(problem, state)
             if bool(np.any(after.moved == 0)):  # finished on one of the problems
                 press_ctrl_c()
             return after
 
-    estimator = rr.solvers.RankEstimator(
+    estimator = RankEstimator(
         Interrupted(
             target_error=1e-3, target_error_at_full_rank=0.25, patience=10, max_iterations=100
         )
     )
-    solver = rr.solvers.Portfolio(
-        (Recorded(max_iterations=5), Recorded()), rank_estimator=estimator
-    )
+    solver = Portfolio((Recorded(max_iterations=5), Recorded()), rank_estimator=estimator)
     with pytest.raises(rr.Interrupted):
         list(rr.recover_many([(p.A, p.y) for p in planted], 4, batch=2, solver=solver))
     assert tried == [4]
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.02])
+@pytest.mark.parametrize(
+    ("noise", "objection"),
+    [
+        (0.0, "the run ended before the result was tested"),
+        (0.02, "the time limit was reached"),  # a fit with noise is tested only if it converged
+    ],
+)
 def test_the_time_limit_covers_the_certificate(
-    noise: float, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    noise: float, objection: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planted = plant(20, 15, 2, 400, outliers=0.05, bounded_noise=noise, rng=11)
     plain = rr.recover(planted.A, planted.y, 2, solver="gauss-newton")
@@ -173,26 +187,30 @@ def test_the_time_limit_covers_the_certificate(
     result = rr.recover(planted.A, planted.y, 2, solver="gauss-newton", time_limit=100)
     assert result.seconds < 200
     assert result.stopped is rr.StopReason.TIME_LIMIT
-    assert not result.certificate.objections
+    assert result.status is rr.Status.INCONCLUSIVE
+    assert result.certificate.objections == (objection,)
     assert np.array_equal(result.matrix, plain.matrix)
     assert result.attempts[-1].stopped is rr.StopReason.TIME_LIMIT
 
 
 def test_iterations_leave_time_for_the_certificate() -> None:
     planted = plant(20, 15, 2, 400, outliers=0.05, rng=11)
-    endless = rr.solvers.MedianTGD(tolerance=0, max_iterations=10**9)
+    endless = MedianTGD(tolerance=0, max_iterations=10**9)
     result = rr.recover(planted.A, planted.y, 2, solver=endless, time_limit=1.0)
     assert result.status is rr.Status.RECOVERED
+    assert result.stopped is rr.StopReason.TIME_LIMIT
     assert 0.8 < result.seconds <= 1.0
 
 
 def test_no_certificate_after_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     planted = plant(20, 15, 2, 400, outliers=0.05, rng=11)
-    endless = rr.solvers.MedianTGD(tolerance=0, max_iterations=10**9)
-    monkeypatch.setattr("robustrank.search.one_problem._ITERATING", 1.0)
+    endless = MedianTGD(tolerance=0, max_iterations=10**9)
+    monkeypatch.setattr("robustrank.run._ITERATING", 1.0)
     result = rr.recover(planted.A, planted.y, 2, solver=endless, time_limit=0.5)
     assert result.stopped is rr.StopReason.TIME_LIMIT
-    assert result.certificate.exact_fits >= result.certificate.required
+    assert result.status is rr.Status.INCONCLUSIVE
+    assert result.certificate.fits_exactly
+    assert result.certificate.objections == ("the run ended before the result was tested",)
 
 
 def sampled_entries(n1: int, n2: int, m: int, seed: int) -> tuple[Any, Any]:
@@ -260,3 +278,99 @@ def test_other_candidates_are_tried_unless_the_evidence_is_clear(offset: float, 
     result = rr.recover(planted.A, y, 1)
     assert result.status is rr.Status.ESTIMATED
     assert len(result.attempts) == tried
+
+
+class Diverging(GaussNewton):
+    """Grows without bound after two steps."""
+
+    def step(self, problem: Any, state: Any) -> Any:
+        after = super().step(problem, state)
+        return replace(after, median=after.median * np.inf) if after.iteration > 2 else after
+
+
+def test_other_candidates_are_tried_after_one_that_diverges_with_few_measurements() -> None:
+    """With too few for the rank, only a lower rank would help one that does not."""
+    planted = plant(12, 9, 1, 25, rng=2)
+    for first, expected in ((Diverging(), ["first", "Gauss–Newton"]), (GaussNewton(), ["first"])):
+        solver = Portfolio((replace(first, name="first"), GaussNewton()), rank_estimator=None)
+        result = rr.recover(planted.A, planted.y, 1, solver=solver)
+        assert result.status is rr.Status.UNDERDETERMINED
+        assert [attempt.solver for attempt in result.attempts] == expected
+        diverged = [attempt.stopped is rr.StopReason.DIVERGED for attempt in result.attempts]
+        assert diverged == [isinstance(first, Diverging), False][: len(expected)]
+
+
+class OnlyWhole(MedianTGD):
+    """Ctrl-C when a part of the measurements is being solved."""
+
+    def start(self, problem: Any, rng: Any) -> Any:
+        if problem.operator.measurements < 400:
+            raise KeyboardInterrupt
+        return super().start(problem, rng)
+
+
+def test_ctrl_c_while_the_larger_rows_are_tried_keeps_the_result_of_all_rows() -> None:
+    planted = plant(20, 15, 2, 400, outliers=0.05, rng=11)
+    sizes = np.where(np.arange(400) % 2, 1.0, 0.4)
+    A, y = sizes[:, None, None] * planted.A, sizes * planted.y
+    solver = OnlyWhole(max_iterations=20)
+    alone = rr.recover(A, y, 2, solver=solver)
+    with pytest.raises(rr.Interrupted) as caught:
+        rr.recover(A, y, 2, solver=Portfolio((solver,), rank_estimator=None))
+    result = caught.value.result
+    assert result.stopped is rr.StopReason.INTERRUPTED
+    assert np.array_equal(result.matrix, alone.matrix)
+    assert result.certificate == alone.certificate
+
+
+def interrupted(*_: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_at_the_start_of_the_final_fit_keeps_what_the_solver_found(
+    noisy: Planted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = rr.recover(noisy.A, noisy.y, 2, solver=SOFT)
+    monkeypatch.setattr(EvidenceFit, "start", interrupted)
+    with pytest.raises(rr.Interrupted) as caught:
+        rr.recover(noisy.A, noisy.y, 2)
+    result = caught.value.result
+    assert np.array_equal(result.matrix, alone.matrix)
+    assert result.status is rr.Status.INCONCLUSIVE
+    assert result.certificate.objections == ("the run ended before the result was tested",)
+    assert len(result.attempts) == 1
+
+
+def test_ctrl_c_during_the_certificate_of_a_batch_keeps_what_was_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    planted = [plant(16, 12, 1, 260, outliers=0.05, rng=seed) for seed in (1, 2)]
+    data = [(one.A, one.y) for one in planted]
+    plain = next(rr.recover_many(data, 1, batch=2))
+
+    monkeypatch.setattr("robustrank.certificate.conclusion._examined", interrupted)
+    with pytest.raises(rr.Interrupted) as caught:
+        list(rr.recover_many(data, 1, batch=2))
+    result = caught.value.result
+    assert np.array_equal(result.matrix, plain.matrix)
+    assert result.certificate.fits_exactly
+    assert result.status is rr.Status.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_a_solver_that_is_stopped_is_one_attempt(
+    noise: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if its fit has led to several results."""
+    planted = plant(20, 15, 2, 400, outliers=0.05, bounded_noise=noise, rng=11)
+    plain = rr.recover(planted.A, planted.y, 2)
+    assert plain.certified
+
+    monkeypatch.setattr("robustrank.search.one_problem.second_solution", interrupted)
+    with pytest.raises(rr.Interrupted) as caught:
+        rr.recover(planted.A, planted.y, 2)
+    result = caught.value.result
+    assert [attempt.solver for attempt in result.attempts] == ["Gauss–Newton"]
+    assert np.array_equal(result.matrix, plain.matrix)
+    said = ("the run ended before a second solution was looked for",)
+    assert result.certificate.objections == said

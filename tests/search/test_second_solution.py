@@ -11,12 +11,15 @@ import pytest
 
 import robustrank as rr
 from robustrank.linalg import Factors
-from robustrank.operators import as_operator
+from robustrank.operators import OutOfTime, as_operator
 from robustrank.problem import Problem
-from robustrank.search.second_solution import challenged
+from robustrank.result import StopReason
+from robustrank.run import Stopped
+from robustrank.search.second_solution import second_solution
 
 N1, N2 = 14, 12
 FREEDOM = N1 + N2 - 1
+NOT_LOOKED_FOR = ("the run ended before a second solution was looked for",)
 Array = np.ndarray[Any, Any]
 
 
@@ -149,14 +152,17 @@ def contested_everywhere(result: rr.Result) -> rr.Result:
 
 
 def test_another_matrix_needs_half_of_the_support() -> None:
-    for share, status in ((0.25, rr.Status.RECOVERED), (0.4, rr.Status.AMBIGUOUS)):
+    for share, count in ((0.25, None), (0.4, 80)):
         two = impostor(share, 6)
         u, s, vt = np.linalg.svd(two.other)
         factors = u[:, :1] * s[0], vt[:1].T
         result = contested_everywhere(rr.recover(two.A, two.y, 1, solver="gauss-newton"))
         assert result.status is rr.Status.RECOVERED
         problem = Problem(as_operator(two.A), two.y, 1)
-        assert challenged(problem, result, partial(given, factors)).status is status
+        other = second_solution(problem, result, partial(given, factors))
+        assert (other and other.supporting) == count
+        status = rr.Status.RECOVERED if other is None else rr.Status.AMBIGUOUS
+        assert replace(result, alternative=other).status is status
 
 
 def test_copies_of_a_measurement_are_one_supporter() -> None:
@@ -166,19 +172,19 @@ def test_copies_of_a_measurement_are_one_supporter() -> None:
     result = contested_everywhere(rr.recover(A, y, 1))
     u, s, vt = np.linalg.svd(3 * two.matrix)  # fits all copies
     problem = Problem(as_operator(A), y, 1)
-    assert challenged(problem, result, lambda _: (u[:, :1] * s[0], vt[:1].T)) is result
+    assert second_solution(problem, result, lambda _: (u[:, :1] * s[0], vt[:1].T)) is None
 
 
-def test_a_result_without_contested_parts_is_not_challenged() -> None:
+def test_no_second_solution_is_looked_for_without_contested_parts() -> None:
     two = impostor(0.1, 5)
     problem = Problem(as_operator(two.A), two.y, 1)
     result = rr.recover(two.A, two.y, 1)
 
-    def never(_: Problem) -> Factors | None:
+    def never(_: Problem) -> Factors:
         raise AssertionError
 
     assert not result.certificate.contested
-    assert challenged(problem, result, never) is result
+    assert second_solution(problem, result, never) is None
 
 
 class Watched(rr.solvers.GaussNewton):
@@ -197,8 +203,11 @@ def test_ctrl_c_during_the_search_is_not_lost() -> None:
     )
     with pytest.raises(rr.Interrupted) as caught:
         rr.recover(two.A, two.y, 1, solver=solver)
-    assert caught.value.result.stopped is rr.StopReason.INTERRUPTED
-    assert error(caught.value.result.matrix, two.matrix) < 1e-8
+    result = caught.value.result
+    assert result.stopped is rr.StopReason.INTERRUPTED
+    assert result.status is rr.Status.INCONCLUSIVE
+    assert result.certificate.objections == NOT_LOOKED_FOR
+    assert error(result.matrix, two.matrix) < 1e-8
 
 
 def test_a_callback_that_stops_the_search_leaves_the_result_uncertified() -> None:
@@ -213,15 +222,28 @@ def test_a_callback_that_stops_the_search_leaves_the_result_uncertified() -> Non
     assert plain.status is rr.Status.AMBIGUOUS
     runs = sum(starts)  # the last of which is the search for a second answer
     starts.clear()
-    assert rr.recover(two.A, two.y, 1, callback=stop_the_last_run).stopped is rr.StopReason.CALLBACK
+    result = rr.recover(two.A, two.y, 1, callback=stop_the_last_run)
+    assert result.stopped is rr.StopReason.CALLBACK
+    assert result.status is rr.Status.INCONCLUSIVE
+    assert result.certificate.objections == NOT_LOOKED_FOR
+    assert error(result.matrix, two.matrix) < 1e-8
 
 
-def test_a_search_without_a_result_keeps_the_result() -> None:
+@pytest.mark.parametrize(
+    "interruption", [KeyboardInterrupt(), Stopped(StopReason.TIME_LIMIT), OutOfTime()]
+)
+def test_an_interruption_is_not_handled_by_the_search(interruption: BaseException) -> None:
     two = impostor(0.45, 0)
     problem = Problem(as_operator(two.A), two.y, 1)
-    only_one = rr.recover(two.A, two.y, 1, solver="gauss-newton")  # no portfolio: no challenge
+    only_one = rr.recover(two.A, two.y, 1, solver="gauss-newton")  # no portfolio: no search
     assert only_one.status is rr.Status.RECOVERED
-    assert challenged(problem, only_one, lambda _: None) is only_one
+
+    def interrupted(_: Problem) -> Factors:
+        raise interruption
+
+    with pytest.raises(type(interruption)) as caught:
+        second_solution(problem, only_one, interrupted)
+    assert caught.value is interruption
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01])

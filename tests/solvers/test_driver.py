@@ -13,8 +13,9 @@ import robustrank as rr
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
 from robustrank.result import StopReason
+from robustrank.run import Run, Stopped
 from robustrank.simulate import Planted, plant
-from robustrank.solvers import MedianTGD, drive
+from robustrank.solvers import Drive, GaussNewton, MedianTGD
 from robustrank.solvers.monitor import Monitor, Outcome
 
 
@@ -49,7 +50,8 @@ def test_time_limit_stops_in_time() -> None:
     began = time.perf_counter()
     result = rr.recover(planted.A, planted.y, 2, solver=MedianTGD(tolerance=0), time_limit=0.2)
     assert time.perf_counter() - began < 2
-    assert result.status in (rr.Status.TIME_LIMIT, rr.Status.RECOVERED)
+    assert result.stopped is rr.StopReason.TIME_LIMIT
+    assert result.status in (rr.Status.INCONCLUSIVE, rr.Status.RECOVERED)
     assert result.iterations < 10_000
     assert result.history.checks[-1].iteration == result.iterations
 
@@ -99,10 +101,10 @@ def test_callback_receives_progress_and_can_stop(small: Planted) -> None:
 def test_a_batch_gives_the_same_states_as_single_runs(small: Planted) -> None:
     hard = plant(20, 15, 2, 400, outliers=0.3, outlier_model="scale", rng=12)
     problems = [Problem(as_operator(one.A), one.y, 2) for one in (small, hard)]
-    solver, rng = rr.solvers.GaussNewton(), np.random.default_rng(0)
-    together = drive(problems, solver, rng)
+    solver, rng = GaussNewton(), np.random.default_rng(0)
+    together = Drive(problems, solver, Run()).to_the_end(rng)
     for problem, outcome in zip(problems, together, strict=True):
-        (alone,) = drive([problem], solver, rng)
+        (alone,) = Drive([problem], solver, Run()).to_the_end(rng)
         assert outcome.reason is alone.reason
         assert outcome.iterations == alone.iterations
         assert len(outcome.history) == len(alone.history)
@@ -112,25 +114,76 @@ def test_a_batch_gives_the_same_states_as_single_runs(small: Planted) -> None:
 
 
 def test_a_run_that_is_never_finite_gives_the_zero_matrix(small: Planted) -> None:
-    class Broken(rr.solvers.GaussNewton):
+    class Broken(GaussNewton):
         def start(self, problem: Any, rng: Any) -> Any:
             state = super().start(problem, rng)
             object.__setattr__(state, "median", state.median * math.nan)
             return state
 
     problem = Problem(as_operator(small.A), small.y, 2)
-    (outcome,) = drive([problem], Broken(), np.random.default_rng(0))
+    (outcome,) = Drive([problem], Broken(), Run()).to_the_end(np.random.default_rng(0))
     assert outcome.reason is StopReason.DIVERGED
     assert not np.any(outcome.state.U)
     assert np.array_equal(outcome.state.residual, problem.normalized().y)
 
 
-def test_solver_time_limit_applies_to_one_run(small: Planted) -> None:
+def endless(small: Planted, run: Run) -> Drive[Any]:
     problem = Problem(as_operator(small.A), small.y, 2)
-    solver = MedianTGD(tolerance=0, max_iterations=10**7)
-    (outcome,) = drive([problem], solver, np.random.default_rng(0), time_limit=0.05)
-    assert outcome.reason is StopReason.TIME_LIMIT
+    return Drive([problem], MedianTGD(tolerance=0, max_iterations=10**7), run)
+
+
+def test_the_time_limit_leaves_what_was_found(small: Planted) -> None:
+    drive = endless(small, Run(time_limit=0.05))
+    with pytest.raises(Stopped) as caught:
+        drive.to_the_end(np.random.default_rng(0))
+    assert caught.value.reason is StopReason.TIME_LIMIT
+    (outcome,) = drive.outcomes()
+    assert outcome.reason is StopReason.INTERRUPTED
     assert 0 < outcome.iterations < 10**7
+    assert outcome.history.checks[-1].iteration == outcome.iterations
+
+
+def test_before_the_first_iteration_nothing_is_found(small: Planted) -> None:
+    (outcome,) = endless(small, Run()).outcomes()
+    assert outcome.reason is StopReason.INTERRUPTED
+    assert outcome.iterations == len(outcome.history) == 0
+    assert not np.any(outcome.state.U)
+
+
+def test_the_callback_stops_the_iterations(small: Planted) -> None:
+    drive = endless(small, Run(lambda progress: progress.iteration >= 20))
+    with pytest.raises(Stopped) as caught:
+        drive.to_the_end(np.random.default_rng(0))
+    assert caught.value.reason is StopReason.CALLBACK
+    assert drive.outcomes()[0].iterations == 20
+
+
+def test_a_run_also_ends_when_a_condition_holds(small: Planted) -> None:
+    problem = Problem(as_operator(small.A), small.y, 2)
+    drive = Drive([problem], GaussNewton(), Run(), until=lambda check: check.iteration >= 3)
+    (outcome,) = drive.to_the_end(np.random.default_rng(0))
+    assert outcome.reason is None
+    assert outcome.iterations == 3
+
+
+class Interrupted(GaussNewton):
+    """Ctrl-C in the third step."""
+
+    def step(self, problem: Problem, state: Any) -> Any:
+        if state.iteration >= 2:
+            raise KeyboardInterrupt
+        return super().step(problem, state)
+
+
+def test_ctrl_c_is_not_handled_and_leaves_what_was_found(small: Planted) -> None:
+    problem = Problem(as_operator(small.A), small.y, 2)
+    drive = Drive([problem], Interrupted(), Run())
+    with pytest.raises(KeyboardInterrupt):
+        drive.to_the_end(np.random.default_rng(0))
+    (outcome,) = drive.outcomes()
+    assert outcome.reason is StopReason.INTERRUPTED
+    assert outcome.iterations == 2
+    assert np.any(outcome.state.U)
 
 
 def test_ctrl_c_after_the_last_iteration_is_not_ignored(
@@ -146,6 +199,9 @@ def test_ctrl_c_after_the_last_iteration_is_not_ignored(
 
     monkeypatch.setattr(Monitor, "outcome", interrupted_once)
     problem = Problem(as_operator(small.A), small.y, 2)
-    (found,) = drive([problem], rr.solvers.GaussNewton(), np.random.default_rng(0))
-    assert found.reason is StopReason.INTERRUPTED
+    drive = Drive([problem], GaussNewton(), Run())
+    with pytest.raises(KeyboardInterrupt):
+        drive.to_the_end(np.random.default_rng(0))
+    (found,) = drive.outcomes()
+    assert found.reason is None  # it has converged
     assert found.iterations > 3

@@ -11,9 +11,9 @@ import robustrank as rr
 from robustrank.metrics import evaluate, normalized_error
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
-from robustrank.result import StopReason
+from robustrank.run import Run
 from robustrank.simulate import Planted, plant
-from robustrank.solvers import MessagePassing, MessagePassingState, drive
+from robustrank.solvers import Drive, MessagePassing, MessagePassingState
 from robustrank.solvers.portfolio import FAULTS as FAULTS_CANDIDATE
 
 
@@ -126,11 +126,11 @@ def test_in_a_batch_each_problem_ends_when_it_is_finished() -> None:
     planted = [plant(16, 12, 1, 260, outliers=share, rng=1) for share in (0.0, 0.3)]
     problems = [Problem(as_operator(one.A), one.y, 1) for one in planted]
     solver, rng = MessagePassing(target_error=0.05), np.random.default_rng(0)
-    together = drive(problems, solver, rng)
-    alone = [drive([problem], solver, rng)[0] for problem in problems]
+    together = Drive(problems, solver, Run()).to_the_end(rng)
+    alone = [Drive([problem], solver, Run()).to_the_end(rng)[0] for problem in problems]
     assert alone[0].iterations < alone[1].iterations
     for one, other in zip(together, alone, strict=True):
-        assert one.reason is other.reason is StopReason.CONVERGED
+        assert one.reason is other.reason is None
         assert one.iterations == other.iterations
         assert np.allclose(one.state.U @ one.state.V.T, other.state.U @ other.state.V.T)
 
@@ -140,7 +140,7 @@ def test_sensing_entries_of_one_sign_do_not_cause_divergence() -> None:
     A = np.abs(planted.A)
     y = np.einsum("ijk,jk->i", A, planted.matrix)
     result = rr.recover(A, y, 2, solver="message-passing")
-    assert result.status is not rr.Status.DIVERGED
+    assert result.stopped is not rr.StopReason.DIVERGED
 
 
 def test_scale_of_the_sensing_entries_does_not_matter(flipped: Planted) -> None:

@@ -9,16 +9,26 @@ import pytest
 
 import robustrank as rr
 from robustrank.metrics import evaluate, normalized_error
-from robustrank.operators import as_operator
 from robustrank.outofcore import StreamedOperator
 from robustrank.outofcore.file_rows import FileRows
+from robustrank.run import Run
+from robustrank.search.one_problem import Search
 from robustrank.simulate import Planted, plant
+from robustrank.solvers import (
+    GaussNewton,
+    MedianTGD,
+    MessagePassing,
+    Portfolio,
+    Problem,
+    Settling,
+    TwoStage,
+)
 from robustrank.solvers.portfolio import SOFT
 
-ALL_INLIERS = rr.solvers.GaussNewton(settling=rr.solvers.Settling(alpha_h=1e9))  # rejects nothing
+ALL_INLIERS = GaussNewton(settling=Settling(alpha_h=1e9))  # rejects nothing
 
 
-def oracle_error(planted: Planted, solver: rr.solvers.GaussNewton | rr.solvers.TwoStage) -> float:
+def oracle_error(planted: Planted, solver: GaussNewton | TwoStage) -> float:
     """The error of a fit to the true inliers."""
     inliers = ~planted.outliers
     result = rr.recover(planted.A[inliers], planted.y[inliers], planted.rank, solver=solver)
@@ -86,8 +96,8 @@ def test_with_noise_at_the_limit_the_best_result_is_returned(seed: int) -> None:
     planted = plant(40, 32, 2, 166, outliers=0.05, bounded_noise=0.05, rng=seed)
     result = rr.recover(planted.A, planted.y, 2)
     assert not result.certified
-    second = rr.solvers.GaussNewton(settling=rr.solvers.Settling(alpha_h=1e9, skip_search=True))
-    oracle = rr.solvers.TwoStage(rr.solvers.MessagePassing(target_error=0.1), second)
+    second = GaussNewton(settling=Settling(alpha_h=1e9, skip_search=True))
+    oracle = TwoStage(MessagePassing(target_error=0.1), second)
     assert evaluate(result, planted).error < 1.02 * oracle_error(planted, oracle)
     assert any(attempt.misfit < result.certificate.misfit for attempt in result.attempts)
 
@@ -107,11 +117,8 @@ def test_a_measurement_near_the_cutoff_does_not_delay_settling() -> None:
 
 
 def test_order_of_the_candidates() -> None:
-    problem = rr.solvers.Problem(
-        as_operator(plant(12, 10, 2, 50, rng=0).A), np.arange(1.0, 51.0), 2
-    )
-    portfolio = rr.solvers.Portfolio()
-    assert [candidate.name for candidate in portfolio.candidates(problem)] == [
+    portfolio = Portfolio()
+    assert [candidate.name for candidate in portfolio.solvers] == [
         "Gauss–Newton",
         "message passing",
         "message passing, faults",
@@ -161,13 +168,14 @@ def test_the_candidates_do_not_depend_on_the_size_of_a_file(m: int, tmp_path: Pa
     A = np.lib.format.open_memmap(tmp_path / "A.npy", mode="w+", dtype="f4", shape=(m, 150, 120))
     operator = StreamedOperator(FileRows.from_npy(tmp_path / "A.npy"), A.shape[1:])
     vars(operator)["_norms"] = np.ones(m, "f4")  # without reading the file
-    problem = rr.solvers.Problem(operator, np.arange(1.0, m + 1, dtype="f4"), 3)
+    problem = Problem(operator, np.arange(1.0, m + 1, dtype="f4"), 3)
     chosen = rr.api.inputs.SOLVERS["auto"]()
-    assert isinstance(chosen, rr.solvers.Portfolio)
-    assert tuple(chosen.candidates(problem)) == rr.solvers.Portfolio().solvers
-    assert not any(isinstance(candidate, rr.solvers.MedianTGD) for candidate in chosen.solvers)
+    assert isinstance(chosen, Portfolio)
+    search = Search(problem, chosen, np.random.default_rng(0), Run())
+    assert search._solvers == Portfolio().solvers
+    assert not any(isinstance(candidate, MedianTGD) for candidate in search._solvers)
 
 
 def test_a_portfolio_without_solvers_raises() -> None:
     with pytest.raises(ValueError, match="at least one solver"):
-        rr.solvers.Portfolio(())
+        Portfolio(())

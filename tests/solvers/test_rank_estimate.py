@@ -12,8 +12,9 @@ from robustrank.backend import to_numpy
 from robustrank.metrics import evaluate, normalized_error
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
+from robustrank.run import Run
 from robustrank.simulate import Planted, plant
-from robustrank.solvers import RankEstimator, Solver, drive
+from robustrank.solvers import Drive, GaussNewton, Portfolio, RankEstimator, Settling, Solver
 
 N1, N2, RANK = 40, 32, 2
 
@@ -25,7 +26,7 @@ def planted_with(noise: float, m: int = 420, seed: int = 0, **more: Any) -> Plan
 def oracle_error(planted: Planted) -> float:
     """The error of least squares on the true inliers, with the true rank."""
     inliers = ~planted.outliers
-    solver = rr.solvers.GaussNewton(settling=rr.solvers.Settling(alpha_h=1e9))
+    solver = GaussNewton(settling=Settling(alpha_h=1e9))
     result = rr.recover(planted.A[inliers], planted.y[inliers], RANK, solver=solver)
     return normalized_error((result.left, result.right), (planted.left, planted.right))
 
@@ -113,7 +114,7 @@ def test_estimated_rank_is_the_true_one(rank: int) -> None:
     planted = plant(20, 16, rank, 400, outliers=0.1, bounded_noise=0.02, rng=rank)
     problem = Problem(as_operator(planted.A), planted.y, 5)
     estimator = RankEstimator()
-    (outcome,) = drive([problem], estimator.messages, np.random.default_rng(0))
+    (outcome,) = Drive([problem], estimator.messages, Run()).to_the_end(np.random.default_rng(0))
     assert estimator.rank(problem, outcome) == rank
 
 
@@ -121,7 +122,7 @@ def test_pure_noise_has_no_estimated_rank() -> None:
     rng = np.random.default_rng(3)
     problem = Problem(as_operator(rng.standard_normal((150, 12, 9))), rng.standard_normal(150), 3)
     estimator = RankEstimator()
-    (outcome,) = drive([problem], estimator.messages, rng)
+    (outcome,) = Drive([problem], estimator.messages, Run()).to_the_end(rng)
     assert estimator.rank(problem, outcome) is None
 
 
@@ -169,9 +170,7 @@ def test_the_rank_estimator_is_optional(estimator: RankEstimator | None, estimat
         rng.standard_normal((90, 12, 9)),
         rng.standard_normal(90),
         3,
-        solver=rr.solvers.Portfolio(
-            (rr.solvers.GaussNewton(max_iterations=5),), rank_estimator=estimator
-        ),
+        solver=Portfolio((GaussNewton(max_iterations=5),), rank_estimator=estimator),
         callback=lambda progress: solvers.add(progress.stage),
     )
     assert ("rank estimate" in solvers) is estimated

@@ -189,7 +189,7 @@ def test_pickled_completions_have_error_bars() -> None:
     np.testing.assert_array_equal(again.interval([0, 1], [2, 3]), (low, high))
     np.testing.assert_array_equal(again.outlier_probability, result.outlier_probability)
     given: Any = result
-    with pytest.raises(TypeError, match="A Completion has its entries"):
+    with pytest.raises(TypeError, match="this result is a completion; it has its entries"):
         rr.with_data(given, entries.incomplete, entries.values)
 
 
@@ -301,8 +301,11 @@ def test_symmetric_results_of_earlier_versions(tmp_path: Path) -> None:
             arrays = dict(archive)
         header = json.loads(str(arrays["header"]))
         assert header.pop("symmetric") is symmetric
+        header |= {"format": "robustrank-recovery", "version": 3, "status": "SETTLED"}
         np.savez(tmp_path / "old.npz", **arrays | {"header": np.asarray(json.dumps(header))})
-        assert rr.load(tmp_path / "old.npz").symmetric is symmetric
+        old = rr.load(tmp_path / "old.npz")
+        assert old.symmetric is symmetric
+        assert old.status is result.status is rr.Status.ESTIMATED
 
 
 @pytest.mark.parametrize("law", ["normal", "uniform"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,8 +92,9 @@ class Search:
         self._solvers = chosen.solvers if isinstance(chosen, Portfolio) else (chosen,)
         self.attempts: list[Result] = []  # of the solvers that have ended
         # What the search is working on, for a run that is stopped:
-        self._pending: list[Result] = []  # results of the present solver
-        self._running: tuple[Solver[Any], Callable[[], Outcome]] | None = None
+        self._pending: list[Result] = []  # of the present solver, one for each start of its fit
+        self._ended: tuple[Solver[Any], Outcome] | None = None  # the present solver, if it has
+        self._driving: tuple[Solver[Any], Drive[Any]] | None = None  # it, or its final fit
         self._at_lower_rank: Search | None = None
         self._explored: list[_Explored] = []
 
@@ -133,15 +134,24 @@ class Search:
         if self._at_lower_rank is not None:
             return found + self._with_rank_checked(self._at_lower_rank._gathered())
         if self._pending:
-            return found + [_without_search(one) for one in self._pending]
-        if self._running is not None:
-            solver, outcome = self._running
-            found.append(self._unfinished(solver, outcome()))
+            return [*found, _without_search(max(self._pending, key=standing))]
+        latest = self._latest()
+        if latest is not None:
+            found.append(self._unfinished(*latest))
         return found or [nothing_found(self.problem, self._solvers[0])]
 
-    def _unfinished(self, solver: Solver[Any], outcome: Outcome) -> Result:
+    def _latest(self) -> tuple[Solver[Any], Outcome] | None:
+        """The solver that is running and what it has found, or else what the one before it had."""
+        if self._driving is not None:
+            solver, drive = self._driving
+            (outcome,) = drive.outcomes()
+            if outcome.history.checks or self._ended is None:
+                return solver, outcome
+        return self._ended
+
+    def _unfinished(self, solver: Solver[Any], found: Outcome) -> Result:
         """What a solver had found when it was stopped; tested if there is time for that."""
-        outcome = replace(outcome, reason=self.run.stopped)
+        outcome = replace(found, reason=self.run.stopped)
         if self.run.stopped is StopReason.TIME_LIMIT:
             try:
                 tested = assemble(self.problem, solver, outcome, self.run.check)
@@ -157,7 +167,7 @@ class Search:
             if self._start is not None and not self.attempts:
                 solver = _starting_at(self._start, solver, problem)
             outcome = self._drive(solver, problem)
-        self._running = solver, lambda known=outcome: known
+        self._ended = solver, outcome
         result = self._explained(solver, outcome, outcome)
         if self._portfolio and not self.attempts and _needs_larger_rows(problem, result):
             part = problem.of_rows(_larger_rows(problem))
@@ -165,8 +175,8 @@ class Search:
                 larger = self._drive(solver, part, aside=True)
                 other = self._explained(solver, outcome, larger)
                 result = max(result, other, key=standing)
-        self._running, self._pending = None, []
         self.attempts.append(result)
+        self._driving, self._ended, self._pending = None, None, []
         return result
 
     def _explained(self, solver: Solver[Any], outcome: Outcome, started_at: Outcome) -> Result:
@@ -174,13 +184,13 @@ class Search:
 
         The final fit begins at ``started_at``, the outcome with all or with some measurements.
         """
-        problem = self.problem
+        problem, before = self.problem, self._pending
         if not (self._portfolio and solver.unit_rows and _can_improve(problem, outcome)):
             result = self._assembled(problem, solver, outcome)
         else:
             result = self._fitted(solver, outcome, started_at)
+        self._pending = [*before, result]
         if self._portfolio and result.certified:
-            self._pending.append(result)
             other = second_solution(problem, result, self._factors_of_part)
             result = replace(result, alternative=other)
         return result
@@ -198,7 +208,7 @@ class Search:
             return replace(known, solver=name, iterations=iterations, history=history)
         fitted = final.without_faults(problem, first)
         result = self._continued(problem, fitted, outcome)
-        self._pending.append(result)
+        self._pending = [*self._pending, result]
         result = self._with_lower_rank(final, fitted, result, outcome)
         inliers = to_numpy(first.state.weights) > 0
         self._explored.append(_Explored(first.evidence, inliers, result))
@@ -273,8 +283,8 @@ class Search:
         lower = Search(problem.of_rank(rank), chosen, self._rng, self.run, self._start)
         self._at_lower_rank = lower
         lower.explore()
-        self._at_lower_rank = None
         self.attempts += self._with_rank_checked(lower.attempts)
+        self._at_lower_rank = None
 
     def _with_rank_checked(self, results: Sequence[Result]) -> list[Result]:
         """Results with a lower rank than the given one; not certified if that may be too low."""
@@ -300,7 +310,7 @@ class Search:
         solved = problem.with_unit_rows if solver.unit_rows else problem
         drive = Drive([solved], solver, self.run)
         if not aside:
-            self._running = solver, lambda: drive.outcomes()[0]
+            self._driving = solver, drive
         if after is None:
             (outcome,) = drive.to_the_end(self._rng)
             return outcome
@@ -381,4 +391,5 @@ def _only_lower_rank_helps(problem: Problem, result: Result) -> bool:
     """Whether the rank may be too high, and other solvers would have the same difficulty."""
     if result.status is Status.ESTIMATED:
         return result.rank == problem.rank > max(rank_above_noise(problem, result), 1)
-    return result.status is Status.UNDERDETERMINED
+    diverged = result.stopped is StopReason.DIVERGED  # which says nothing about other solvers
+    return result.status is Status.UNDERDETERMINED and not diverged

@@ -78,7 +78,7 @@ def relative_length(W: Array, point: Point) -> float:
 class Solver(ABC, Generic[StateT]):
     """A frozen set of parameters with two pure functions, ``start`` and ``step``.
 
-    ``driver.drive`` owns the loop.
+    ``driver.Drive`` owns the loop.
     """
 
     name: str  # shown to users

@@ -144,7 +144,8 @@ class EvidenceFit(Solver[EvidenceFitState]):
         thorough = state.level > _LOW_NOISE or has_few_unknowns(problem)
         patience = _LONG_PATIENCE if thorough else _PATIENCE
         stalled = state.iteration - state.best.iteration >= patience
-        return stalled or not state.width > least
+        empty = not float(namespace(state.weights).max(state.weights)) > 0  # no step is defined
+        return stalled or empty or not state.width > least
 
     def _with_inliers(self, problem: Problem, state: EvidenceFitState) -> EvidenceFitState:
         """The state with the weights of least squares on the inliers with the most evidence."""
