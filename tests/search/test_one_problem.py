@@ -323,7 +323,7 @@ def test_ctrl_c_while_the_larger_rows_are_tried_keeps_the_result_of_all_rows() -
     assert result.certificate == alone.certificate
 
 
-def interrupted(*_: Any) -> Any:
+def interrupted(*_: Any, **__: Any) -> Any:
     raise KeyboardInterrupt
 
 
