@@ -31,15 +31,8 @@ from robustrank.completion.ridge_path import RidgePath
 from robustrank.operators import linear_map, sharded
 from robustrank.planning import curves
 from robustrank.result import rank_table
-from robustrank.solvers import (
-    base,
-    best_attempt,
-    challengers,
-    evidence_fit,
-    final_fit,
-    gauss_newton,
-    search,
-)
+from robustrank.search import attempts, final_fit, one_problem, second_solution
+from robustrank.solvers import base, evidence_fit, gauss_newton
 from robustrank.solvers.message_passing import outlier_density, relations
 from robustrank.solvers.message_passing import solver as messages
 from robustrank.solvers.portfolio import FAULTS, MESSAGES, PATIENT, SOFT, STRICT
@@ -144,19 +137,19 @@ STATED: dict[str, list[str]] = {
         f"kurtosis below {final_fit._KURTOSIS:g}, a skewness above {final_fit._SKEWNESS:g} "
         f"standard deviations, or grow with the prediction by {final_fit._GROWTH:g}",
         f"above {word(rank_check._CLEAR_OF_NOISE)} times the edge of the noise and, if the last "
-        f"column adds less than {search._LITTLE:g} σ to the typical inlier or there are fewer "
-        f"than {search._FEW:g} d inliers",
-        f"must not have more than {word(search._MORE_NOISE)} times the noise",
+        f"column adds less than {one_problem._LITTLE:g} σ to the typical inlier or there are fewer "
+        f"than {one_problem._FEW:g} d inliers",
+        f"must not have more than {word(one_problem._MORE_NOISE)} times the noise",
         f"no singular value above {rank_check._ABOVE_NOISE:g} times the edge of the noise, and if "
         f"the noise is at most {percent(rank_check._SMALL_NOISE)} of τ where there are fewer than "
         f"{rank_check._FEW_INLIERS:g} inliers for each degree of freedom",
         f"goes on for {evidence_fit._LONG_PATIENCE} steps without improvement if the noise is "
         f"above {percent(evidence_fit._LOW_NOISE)} of τ or there are at most "
         f"{base._FEW_UNKNOWNS} unknowns, and else for {evidence_fit._PATIENCE}",
-        f"if the noise is at most {percent(search._LOW_NOISE)} of τ, the evidence "
-        f"{search._AMPLE:g} times what is required",
+        f"if the noise is at most {percent(one_problem._LOW_NOISE)} of τ, the evidence "
+        f"{one_problem._AMPLE:g} times what is required",
         f"(up to {noise._CONSPICUOUS:g}, and a kurtosis between {_low:g} and {_high:g})",
-        f"by more than {word(best_attempt._DIFFERENT)} times their expected errors",
+        f"by more than {word(attempts._DIFFERENT)} times their expected errors",
         f"at least {conclusion._EVIDENCE:g} + min({conclusion._PER_DEGREE:g} d, "
         f"{conclusion._PER_DEGREE_OF_MANY:g} d + {conclusion._PER_ROOT:g} √d)",
         f"also needs {conclusion._REDUNDANT} inliers more than degrees of freedom",
@@ -171,11 +164,11 @@ STATED: dict[str, list[str]] = {
         f"at most {percent(noise._MOST_NEAR)} of the inliers' number may be rejected",
         f"by a margin of {percent(conclusion._MARGIN)}",
         f"at least {parts._CONTESTABLE:g} times as many as the supporting ones",
-        f"fits {word(challengers._BEYOND_CHANCE)} measurements more than it has parameters (for "
-        f"noise: to {challengers._WITHIN_NOISE:g} σ)",
-        f"(a cosine above {challengers._PARALLEL:g}, or less than "
-        f"{percent(challengers._NEGLIGIBLE)} of its norm)",
-        f"at least {challengers._OPPOSITE:g} times as many as the inliers",
+        f"fits {word(second_solution._BEYOND_CHANCE)} measurements more than it has parameters "
+        f"(for noise: to {second_solution._WITHIN_NOISE:g} σ)",
+        f"(a cosine above {second_solution._PARALLEL:g}, or less than "
+        f"{percent(second_solution._NEGLIGIBLE)} of its norm)",
+        f"at least {second_solution._OPPOSITE:g} times as many as the inliers",
     ],
     "docs/guide/completion.md": [
         f"alternating {scales._LEVEL:g}-quantiles of log |value|",
@@ -207,7 +200,7 @@ STATED: dict[str, list[str]] = {
         f"{residual_structure.largest_structure_of_noise((60, 12)):.2f} at 60 × 12",
     ],
     "docs/guide/error-bars.md": [f"Up to {covariance._LARGEST_INVERSE:,} unknowns"],
-    "docs/guide/gpu.md": [f"as fit in memory, up to {many._LARGEST_BATCH}"],
+    "docs/guide/gpu.md": [f"that fit in memory, up to {many._LARGEST_BATCH}"],
     "docs/guide/measurements.md": [f"estimated by {linear_map._NORM_PROBES} products"],
     "docs/guide/planning.md": [
         f"d + {curves.REDUNDANT}, and with noise d + {curves.REDUNDANT_WITH_NOISE}"
