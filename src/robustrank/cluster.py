@@ -354,7 +354,7 @@ def _received(shard: Any) -> Any:
 
 @contextlib.contextmanager
 def _threads_of_worker() -> Iterator[None]:
-    """Let BLAS and the compiled loops use as many threads as the worker has."""
+    """Let BLAS and the compiled loops use the threads of the worker."""
     threads = _distributed().get_worker().state.nthreads
     with limited_blas_threads(threads), using_threads(threads):
         yield

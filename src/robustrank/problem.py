@@ -56,7 +56,7 @@ _INDEPENDENT_OF_RANK = (
 )
 # The A_i have a common part if that is more than this share of ‖A_i‖².
 _COMMON_PART = 0.1
-# Families of measurements that do not know their norms estimate them by this many passes.
+# The passes by which families of measurements that do not know their norms estimate them.
 _NORM_PROBES = 8
 
 # The distance of typical sizes from the limits of the dtype: of y and the matrix from the largest

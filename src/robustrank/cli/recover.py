@@ -225,7 +225,7 @@ def _advantage(known: Result, found: Result) -> str:
 
 
 def _check_shape(data: MeasuredData, given: dict[str, Any]) -> None:
-    """Raise in terms of the command if A does not have as many columns as the matrix entries."""
+    """Raise in terms of the command if A does not have a column for each entry of the matrix."""
     size: tuple[int, ...] = getattr(data.A, "shape", ())
     if isinstance(data.A, Operator) or len(size) != 2:
         return

@@ -16,8 +16,8 @@ from robustrank.linalg import Point
 
 Vector = np.ndarray[Any, Any]
 
-# An entry is checked by the others if they would leave more than this share of an error of it as
-# its residual, in the largest of so many random trials: without noise, and with noise.
+# An entry is checked by the others if an error of it would leave a residual of more than this share
+# of the error, in at least one of six random trials: without noise, and with noise.
 _UNCHECKED, _UNCHECKED_BY_NOISE, _TRIALS = 1e-2, 0.2, 6
 # A row is determined if a random change of it is found again up to this.
 _DETERMINED = 0.02
@@ -104,7 +104,7 @@ class _Rule:
         return _Rule(rank, _MAJORITY, _UNCHECKED, agreeing)
 
     def determines(self, inliers: Vector, entries: Vector, parts: int) -> Vector:
-        """Whether rows with so many inliers among their entries are determined, by their number.
+        """Whether rows are determined, as far as the numbers of their inliers and entries tell.
 
         If a row is wrong, the inliers that are not needed to determine it are outliers that agree.
         P(X ≥ k) for X of B(n, p) is the incomplete beta function I_p(k, n − k + 1).

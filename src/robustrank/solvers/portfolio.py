@@ -73,7 +73,8 @@ class Portfolio:
     >>> [solver.name for solver in rr.solvers.Portfolio().solvers][:2]
     ['Gauss–Newton', 'message passing']
     >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
-    >>> solver = rr.solvers.Portfolio((rr.solvers.GaussNewton(), rr.solvers.MedianTGD()), rank_estimator=None)
+    >>> solvers = rr.solvers.GaussNewton(), rr.solvers.MedianTGD()
+    >>> solver = rr.solvers.Portfolio(solvers, rank_estimator=None)
     >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
     'RECOVERED'
     """

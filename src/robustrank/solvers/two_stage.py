@@ -68,7 +68,8 @@ class TwoStage(Solver[TwoStageState]):
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
-    >>> solver = rr.solvers.TwoStage(rr.solvers.MessagePassing(), rr.solvers.GaussNewton(), name="mine")
+    >>> first, second = rr.solvers.MessagePassing(), rr.solvers.GaussNewton()
+    >>> solver = rr.solvers.TwoStage(first, second, name="mine")
     >>> result = rr.recover(planted.A, planted.y, rank=2, solver=solver)
     >>> result.status.name, result.solver
     ('RECOVERED', 'mine')

@@ -79,10 +79,10 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     faults
         Whether to learn the offsets, gains and constant values that faulty sensors share.
     patience
-        Stop when this many steps did not reduce the estimated error.
+        The number of steps without a smaller estimated error after which the solver stops.
     max_iterations, tolerance
-        Stop after this many steps, or when the relative change per step is smaller than the
-        tolerance.
+        The largest number of steps; the solver also stops when the relative change in a step is
+        smaller than the tolerance.
     name
         The name shown to users.
 
@@ -95,7 +95,8 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(20, 15, 2, 400, outliers=0.2, outlier_model="flip", rng=1)
-    >>> solver = rr.solvers.TwoStage(rr.solvers.MessagePassing(target_error=0.1), rr.solvers.GaussNewton())
+    >>> first = rr.solvers.MessagePassing(target_error=0.1)
+    >>> solver = rr.solvers.TwoStage(first, rr.solvers.GaussNewton())
     >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
     'RECOVERED'
     """
