@@ -168,9 +168,9 @@ class Problem:
 
     @cached_property
     def trivial_deviation(self) -> Array:
-        """The standard deviation of y about the best prediction that takes no knowledge of M.
+        """The standard deviation of y about the best trivial prediction, which ignores M.
 
-        It is what a wrong answer leaves. If the A_i have a large common part, as entries in [0, 1]
+        It is what a wrong matrix leaves. If the A_i have a large common part, as entries in [0, 1]
         do, a multiple of its measurement predicts most of every y_i.
         """
         return trivial_deviation(self.operator, self.y, self._common_part)

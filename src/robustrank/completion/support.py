@@ -60,12 +60,12 @@ def supported_part(
     """The rows and columns that the inliers determine, given in the order of the rows.
 
     A row needs two inliers more than unknowns, and a majority of its entries, counting only
-    columns that are determined themselves. Each inlier must be checked by the others: if one had
-    another value, it would not be fitted. And together they must leave no freedom. The last two
-    hold for all entries if they hold for those that ``by`` selects; the others are then ignored.
-    ``without`` are rows and columns that are not considered. ``agreeing`` is the share of the
-    entries that are outliers which agree with each other: at random positions, they must not be
-    able to determine a row.
+    columns that are determined themselves. Each inlier must be checked by the others: if it had
+    another value, it would not be fitted. The inliers together must determine the row. If ``by`` is
+    given, these two conditions are tested with the entries that it selects only, which is
+    sufficient: these then check the other entries, too. ``without`` are rows and columns that are
+    not considered. ``agreeing`` is the share of the entries that are outliers which agree with each
+    other: at random positions, they must not be able to determine a row.
     """
     part = sample if by is None else sample.subset(by)
     chosen = slice(None) if by is None else to_numpy(by)

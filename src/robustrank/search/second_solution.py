@@ -200,7 +200,7 @@ class _Search:
 
 
 def _multiple(other: Factors, first: Factors) -> float | None:
-    """The c for which a matrix is c times the first one, zero if it is negligible; else None.
+    """The factor c if a matrix is about c times the first one; zero if it is negligible; else None.
 
     Sensors with a wrong gain agree on a multiple, and dead ones on zero: neither is a second
     solution. The opposite sign of a part is one.
