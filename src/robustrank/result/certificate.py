@@ -51,7 +51,9 @@ class Certificate:
     sigma
         The standard deviation of the noise, in the units of the measurements.
     noise
-        The standard deviation of the noise, relative to that of a typical measurement.
+        The standard deviation of the noise, relative to that of a typical measurement. If the A_i
+        have a large common part, it is relative to ``trivial_error``, what a trivial prediction
+        leaves, which is then smaller.
     misfit
         The median absolute residual, relative to a typical measurement.
     evidence
