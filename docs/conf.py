@@ -11,6 +11,7 @@ sys.path.insert(0, str(HERE / "extensions"))
 
 from external_names import write_inventories
 from gallery_scripts import pattern_of_runnable_examples, place_in_gallery
+from sphinx.application import Sphinx
 from sphinx_gallery.sorting import FunctionSortKey
 
 import robustrank
@@ -51,6 +52,14 @@ autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False  # the template lists them
 numpydoc_xref_param_type = False
 default_role = "code"
+
+# viewcode knows one module of the reference for each file. These names have no link to their
+# source, because other names of their files are listed in another module.
+without_source = {
+    "robustrank.solvers.Problem",
+    "robustrank.result.RankRow",
+    "robustrank.planning.Plan",
+}
 
 # Names of other libraries are known without network access.
 intersphinx_mapping = write_inventories(
@@ -93,3 +102,13 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+
+
+def module_of_source(_: Sphinx, module: str, name: str) -> str | None:
+    """The module whose source is linked; None: the one that defines the name."""
+    return module if f"{module}.{name.partition('.')[0]}" in without_source else None
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the functions of this file."""
+    app.connect("viewcode-follow-imported", module_of_source)

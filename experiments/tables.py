@@ -39,11 +39,11 @@ def markdown(study: Study[Any], table: Table) -> Iterator[str]:
 def families_markdown(study: Study[Any], table: Table) -> Iterator[str]:
     """A Markdown table of the certificate study: families of sensing data, claims and errors.
 
-    The error of a settled result is relative to that of an oracle, where that is above 1e-6.
+    The error of an estimated result is relative to that of an oracle, where that is above 1e-6.
     """
     yield (
-        "| sensing data | recovered (wrong) | settled (wrong) | ambiguous | certified, of solvable "
-        "| error of settled / oracle's: median, largest |"
+        "| sensing data | recovered (wrong) | estimated (wrong) | ambiguous "
+        "| certified, of solvable | error of estimated / oracle's: median, largest |"
     )
     yield "| --- " * 6 + "|"
     for cell in study.cells:

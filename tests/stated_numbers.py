@@ -201,7 +201,7 @@ STATED: dict[str, list[str]] = {
         f"{residual_structure.largest_structure_of_noise((60, 12)):.2f} at 60 × 12",
     ],
     "docs/guide/error-bars.md": [f"Up to {covariance._LARGEST_INVERSE:,} unknowns"],
-    "docs/guide/gpu.md": [f"as fit in memory, up to {many._LARGEST_BATCH}"],
+    "docs/guide/gpu.md": [f"that fit in memory, up to {many._LARGEST_BATCH}"],
     "docs/guide/measurements.md": [f"estimated by {linear_map._NORM_PROBES} products"],
     "docs/guide/planning.md": [
         f"d + {curves.REDUNDANT}, and with noise d + {curves.REDUNDANT_WITH_NOISE}"

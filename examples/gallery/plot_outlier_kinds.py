@@ -81,8 +81,8 @@ plt.show()
 # measurements of one other matrix. If they are half of the measurements, there are two matrices,
 # each fitted exactly by one half, and nothing in the data says which of them is the right one. No
 # method can decide this. With slightly fewer such outliers the right matrix has the larger half,
-# but a majority this small is weak evidence. If at least half as many measurements support a second
-# matrix, the status is therefore ``AMBIGUOUS``, and both matrices are returned.
+# but a majority this small is weak evidence. If a second matrix has at least half of the support of
+# the first, the status is therefore ``AMBIGUOUS``, and both matrices are returned.
 
 planted = rr.simulate.plant(
     16, 12, rank=1, measurements=160, outliers=0.4, outlier_model="impostor", rng=1

@@ -13,7 +13,7 @@ from experiments.studies.certificates import Battery
 from robustrank.result import Status
 
 _CERTIFIED = tuple(status.name for status in Status if status.certified)
-_WRONG_SETTLED = 1e-3  # of the claims
+_WRONG_ESTIMATED = 1e-3  # of the claims
 _POWER = 0.95
 
 
@@ -34,13 +34,13 @@ def never_wrong(study: Study[Battery], table: Table) -> Judgment:
     criterion="error above 1e-4 and above three times the oracle's, or an impossible problem",
 )
 def hardly_ever_wrong(study: Study[Battery], table: Table) -> Judgment:
-    """Count the wrong results among the settled ones."""
+    """Count the wrong results among the estimated ones."""
     wrong = wrong_claims(study, table, Status.ESTIMATED)
     low, high = wrong.interval
     observed = (
         f"{wrong.successes} wrong of {wrong.trials:,} (95 %: {low:.2%}–{high:.2%} of the claims)"
     )
-    return observed, default_claim(wrong.successes <= _WRONG_SETTLED * wrong.trials)
+    return observed, default_claim(wrong.successes <= _WRONG_ESTIMATED * wrong.trials)
 
 
 @claim(
@@ -70,7 +70,7 @@ def certified_of_all(study: Study[Battery], table: Table) -> Judgment:
     share = certified_share(rows)
     observed = (
         f"{share.successes:,} of {share.trials:,}: {count['RECOVERED']:,} recovered, "
-        f"{count['ESTIMATED']:,} settled; {count['AMBIGUOUS']:,} ambiguous"
+        f"{count['ESTIMATED']:,} estimated; {count['AMBIGUOUS']:,} ambiguous"
     )
     return observed, Verdict.REPORTED
 

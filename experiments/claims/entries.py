@@ -100,7 +100,7 @@ def never_wrong(study: Study[EntriesBattery], table: Table) -> Judgment:
     counts = [wrong_claims(study, table, one) for one in (Status.RECOVERED, Status.ESTIMATED)]
     observed = " and ".join(
         f"{found.successes} wrong of {found.trials:,} {name}"
-        for found, name in zip(counts, ("recovered", "settled"), strict=True)
+        for found, name in zip(counts, ("recovered", "estimated"), strict=True)
     )
     return observed, default_claim(not any(found.successes for found in counts))
 

@@ -1,4 +1,4 @@
-"""What the best prediction leaves that knows nothing about the matrix."""
+"""The residuals of the best trivial prediction, which uses no knowledge about the matrix."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ class Truth(Protocol):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The error of a recovery and the score of its outliers, given the true solution.
+    """The error of a result and the score of its outliers, given the true solution.
 
     Attributes
     ----------
@@ -276,7 +276,7 @@ class Evaluation:
 
 
 def evaluate(recovery: Result, truth: Truth) -> Evaluation:
-    """Compare a recovery with the true solution, in double precision.
+    """Compare a result with the true solution, in double precision.
 
     Parameters
     ----------

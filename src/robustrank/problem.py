@@ -56,7 +56,7 @@ _INDEPENDENT_OF_RANK = (
 )
 # The A_i have a common part if that is more than this share of ‖A_i‖².
 _COMMON_PART = 0.1
-# Families of measurements that do not know their norms estimate them by this many passes.
+# The passes by which families of measurements that do not know their norms estimate them.
 _NORM_PROBES = 8
 
 # The distance of typical sizes from the limits of the dtype: of y and the matrix from the largest
@@ -168,9 +168,9 @@ class Problem:
 
     @cached_property
     def trivial_deviation(self) -> Array:
-        """The standard deviation of y about the best prediction that takes no knowledge of M.
+        """The standard deviation of y about the best trivial prediction, which ignores M.
 
-        It is what a wrong answer leaves. If the A_i have a large common part, as entries in [0, 1]
+        It is what a wrong matrix leaves. If the A_i have a large common part, as entries in [0, 1]
         do, a multiple of its measurement predicts most of every y_i.
         """
         return trivial_deviation(self.operator, self.y, self._common_part)

@@ -206,7 +206,7 @@ def test_one_wrong_certificate_is_too_many() -> None:
     exact, settled, power, share = judge_claims({"certificates": (one, table)})
     assert exact.verdict is settled.verdict is power.verdict is Verdict.BEYOND
     assert exact.observed == "0 wrong of 60"
-    assert "30 of 30: 30 recovered, 0 settled" in share.observed
+    assert "30 of 30: 30 recovered, 0 estimated" in share.observed
     table.rows[5]["wrong"] = True
     assert judge_claims({"certificates": (one, table)})[0].verdict is SHORT
     table.rows[6] |= {"wrong": True, "status": "ESTIMATED"}

@@ -87,7 +87,8 @@ def complete(
     callback
         Called with a ``Progress`` object after every step; return True to stop.
     time_limit
-        Stop after this many seconds and return what was found until then, not certified.
+        Seconds after which the run ends with what was found until then, which is not certified;
+        ``Result.stopped`` is then TIME_LIMIT.
     rng
         Random seed or generator, for starting vectors and random subsets of entries. None: a
         different seed in every call.

@@ -32,7 +32,7 @@ from robustrank.search import nothing_found, solve
 from robustrank.search.assembly import assemble, summarize
 from robustrank.solvers import Drive, Outcome, Portfolio, Solver
 
-# A larger batch is not faster: with this many problems a GPU is fully used.
+# A larger batch is not faster: 32 problems use a GPU fully.
 _LARGEST_BATCH = 32
 
 
@@ -65,7 +65,7 @@ def recover_many(
     shape, solver, device, rng, symmetric, psd
         As for ``recover``; the same for all problems.
     batch
-        The batch size. Default: on a GPU as many problems as fit in memory, at most 32; on a CPU 1.
+        The batch size. Default: on a GPU the problems that fit in memory, at most 32; on a CPU 1.
 
     Yields
     ------

@@ -85,8 +85,9 @@ def recover(
     callback
         Called with a ``Progress`` object every few iterations; return True to stop.
     time_limit
-        Stop after this many seconds and return the best result so far. A result is certified only
-        if its certificate was computed within this time. Infinity means no limit.
+        Seconds after which the run ends with the best result so far; ``Result.stopped`` is then
+        TIME_LIMIT. A result is certified only if its certificate was computed within this time.
+        Infinity means no limit.
     device
         ``"cuda"``, ``"cuda:1"`` or ``"cpu"``: move A and y there first, unless A is an operator.
         On a GPU, NumPy arrays become PyTorch tensors. The factors stay on the device. By default
@@ -95,7 +96,7 @@ def recover(
         Random seed or generator; used for the initial vector of the SVD of large matrices. None: a
         different seed in every call.
     symmetric
-        Whether M is known to be symmetric. It then has about half as many degrees of freedom, and
+        Whether M is known to be symmetric. It then has about half of the degrees of freedom, and
         A_i and A_iᵀ measure the same; the result is symmetric.
     psd
         Whether M is known to be symmetric and positive semidefinite. A result with a negative

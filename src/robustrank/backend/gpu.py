@@ -67,7 +67,7 @@ def few_on_host(values: Array, axes: int) -> Array:
     """A few numbers of one problem in host memory if a GPU has computed them.
 
     Launching an operation on a GPU takes longer than computing it for a few numbers on the host.
-    Arrays with more than so many axes belong to a batch of problems, and stay where they are.
+    Arrays with more than ``axes`` axes belong to a batch of problems, and stay where they are.
     """
     return to_numpy(values) if values.ndim == axes and on_gpu(values) else values
 

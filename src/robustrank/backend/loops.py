@@ -24,7 +24,7 @@ _asked_threads: ContextVar[int | None] = ContextVar("_asked_threads", default=No
 
 @contextlib.contextmanager
 def using_threads(count: int) -> Iterator[None]:
-    """Use this many threads for the loops that this thread starts inside the ``with`` block."""
+    """Use ``count`` threads for the loops that this thread starts inside the ``with`` block."""
     token = _asked_threads.set(count)
     try:
         yield

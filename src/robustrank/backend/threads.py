@@ -17,7 +17,7 @@ WORTH_THREADS = 2**20
 
 @contextlib.contextmanager
 def limited_blas_threads(count: int | None) -> Iterator[None]:
-    """Let BLAS use this many threads inside the ``with`` block; None leaves them as they are.
+    """Limit the threads of BLAS to ``count`` inside the ``with`` block; None: no limit.
 
     The limit holds for the process. If several calls overlap, that of the first one holds until
     the last of them ends.
@@ -36,7 +36,7 @@ def limited_blas_threads(count: int | None) -> Iterator[None]:
 
 
 def threads_for(numbers: int) -> int | None:
-    """The limit for a problem whose data has this many numbers."""
+    """The limit for a problem whose data has ``numbers`` numbers."""
     return 1 if numbers < WORTH_THREADS else None
 
 

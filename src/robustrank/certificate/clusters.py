@@ -21,12 +21,13 @@ Values = np.ndarray[Any, Any]
 
 # Rows at a smaller angle, in radians, are repetitions of one setting.
 _ANGLE = 0.05
-# In so many random directions, unrelated rows are as close only by chance, and rarely; with twice
-# as many, never.
+# The number of random directions in which rows are compared: unrelated rows are rarely close in all
+# of them by chance, and never in all of twice that number.
 _PROBES = 6
 _CONFIRMING_PROBES = 12
 _CONFIRMING_COLUMNS = 8
-# On a GPU, so many measurements are compared in pairs in less time than the host needs for a tree.
+# Up to this number of measurements, a GPU compares all pairs in less time than the host needs for a
+# tree.
 _FEW = 2**13
 _BLOCK_ENTRIES = 2**20  # of their cosines, to save memory
 

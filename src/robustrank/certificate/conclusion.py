@@ -31,12 +31,12 @@ NOISE_LIMIT = 0.1
 _HELD_OUT_LIMIT = 0.3
 # The largest expected error of a certified matrix, relative to its norm.
 _ERROR_LIMIT = 0.1
-# So many inliers more than degrees of freedom are needed to see what the noise looks like.
+# The inliers beyond the degrees of freedom that are needed to see what the noise looks like.
 _REDUNDANT = 30
 # More than half of the measurements must be inliers, by this margin.
 _MARGIN = 0.01
-# A measurement that was left out is predicted if its error is at most this many times what the
-# largest residual of an inlier would be without its own influence on the fit.
+# A measurement that was left out is predicted if its error is at most 1.25 times what the largest
+# residual of an inlier would be without its own influence on the fit.
 _PREDICTED = 1.25
 _LEAST_REDUNDANCY = 0.1
 _UNDETERMINED = "the fitted measurements do not determine every part of the matrix"

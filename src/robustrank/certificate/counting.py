@@ -13,9 +13,9 @@ _SMALL = 5e-7
 _ROUNDINGS = 1000
 # Rounding leaves far less than the tolerance. If fewer than half of the residuals within it are
 # below this share of it, they are noise. The same holds for a result that interpolates noisy data:
-# it fits as many as it has parameters up to rounding, and others by chance.
+# it fits one measurement for each of its parameters up to rounding, and others by chance.
 _MOSTLY_BELOW = 0.1
-# Chance fits are as dense as the residuals beyond the tolerance, up to this many times it.
+# Chance fits are as dense as the residuals between the tolerance and ten times it.
 _BEYOND = 10
 # A measurement beyond the degrees of freedom is fitted by chance with a probability of about the
 # tolerance. Ten times the expected number of such fits, plus ten, does not occur in practice.
@@ -42,6 +42,6 @@ def is_exact_fit(problem: Problem, residual: Array) -> Array:
 
 
 def required_fits(problem: Problem, measurements: int) -> int:
-    """The number of exact fits, of so many measurements, that rules out chance, and a majority."""
+    """The number of exact fits among ``measurements`` that chance cannot explain, a majority."""
     by_chance = _MARGIN + math.ceil(_MARGIN * exact_tolerance(problem) * measurements)
     return max(problem.degrees_of_freedom + by_chance, measurements // 2 + 1)

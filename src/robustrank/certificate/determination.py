@@ -75,10 +75,10 @@ def all_are_cross_checked(tangent: TangentMap, fitted: Array, labels: Labels) ->
     """Whether no fitted measurement has leverage one, so that an error in any would be noticed.
 
     The fitted measurements may determine the matrix while some part of it depends on no more
-    measurements than it has unknowns: a row with as many sampled entries as the rank, for example.
-    Those measurements are fitted whatever their values. The test fits random targets; a measurement
-    that is fitted closely in every probe is not checked by the others. Measurements with the same
-    label are repetitions, which get the same target: they do not check each other.
+    measurements than it has unknowns: for example, if the number of sampled entries of a row is the
+    rank. Those measurements are fitted whatever their values. The test fits random targets; a
+    measurement that is fitted closely in every probe is not checked by the others. Measurements
+    with the same label are repetitions, which get the same target: they do not check each other.
     """
     left = tangent.U
     xp = namespace(left)

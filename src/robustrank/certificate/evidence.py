@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from robustrank.backend import Array, like, namespace
 
-# A residual is not taken to be smaller than this many roundings of a typical measurement.
+# The smallest standard deviation of a fit, in rounding errors of a typical measurement.
 _ROUNDINGS = 16
 _CLEARLY_LARGER = 5.0
 
@@ -33,12 +33,12 @@ def log_choices(total: Array, chosen: Array) -> Array:
 def best_set(magnitudes: Array, spread: Array, null_deviation: Array, freedom: int) -> BestSet:
     """The set of inliers with the most evidence.
 
-    Each set of the k smallest residuals, a majority, is a candidate. N inliers fitted to a standard
-    deviation of σ by ``freedom`` parameters have an evidence of (N − d) log(τ/σ), where τ is what
-    the best trivial prediction leaves, minus the logarithm of the number of sets of N. ``spread``
-    is the relative standard deviation of each measurement if it is an inlier. Measurements whose
-    noise would exceed τ are not counted. If all have the same spread, a common size of the rejected
-    measurements counts too. Arrays are (…, m).
+    The sets that are compared have the k smallest residuals, for each k that is a majority. N
+    inliers fitted to a standard deviation of σ by d = ``freedom`` parameters have an evidence of
+    (N − d) log(τ/σ), where τ is what the best trivial prediction leaves, minus the logarithm of the
+    number of sets of N measurements. ``spread`` is the relative standard deviation of each
+    measurement if it is an inlier. Measurements whose noise would exceed τ are not counted. If all
+    have the same spread, a common size of the rejected measurements counts too. Arrays are (…, m).
     """
     xp = namespace(magnitudes)
     null_deviation = xp.asarray(null_deviation, **like(magnitudes))[..., None]
@@ -76,10 +76,10 @@ def best_set(magnitudes: Array, spread: Array, null_deviation: Array, freedom: i
 
 
 def _of_rejected(squares: Array, count: Array, null_deviation: Array, deviation: Array) -> Array:
-    """The evidence of a common size of the rejected measurements, smaller than of unrelated ones.
+    """The evidence of outliers that are small: larger than the noise, but all smaller than τ.
 
-    It counts if they are clearly larger than the residuals of inliers: otherwise the tails of the
-    noise would be rejected. The first two arguments are cumulative.
+    It counts only if they are clearly larger than the residuals of inliers: otherwise the tails of
+    the noise would be rejected. The first two arguments are cumulative.
     """
     xp = namespace(squares)
     rejected = count[..., -1:] - count

@@ -13,8 +13,8 @@ from robustrank.linalg import TangentMap, plain_least_squares
 # Leaving out more than a third of the redundancy would change what is tested.
 _LARGEST_SHARE = 1 / 3
 _SMALLEST_FOLDS = 5
-# So many predictions determine their median to about ten percent, and a share of one half to three
-# standard deviations of 1.5/√n.
+# Enough predictions to determine their median to about ten percent; n of them determine a share of
+# one half to 1.5/√n, three standard deviations.
 _ENOUGH, _HALF = 150, 1.5
 _ACCURACY = 1e-3
 

@@ -26,7 +26,7 @@ class NoiseFit:
 
     @property
     def level(self) -> float:
-        """The noise of an inlier relative to what a trivial prediction leaves; ∞ if nothing is."""
+        """The noise relative to what a trivial prediction leaves; ∞ if that leaves nothing."""
         return self.deviation / self.null_deviation if self.null_deviation > 0 else math.inf
 
     @property

@@ -18,7 +18,8 @@ Values = np.ndarray[Any, np.dtype[np.float64]]
 # A measurement informs a row or a column of the matrix if it depends on it at all: its share is
 # at least this share of that of the measurement that depends on it most.
 _INFORMS = 1e-6
-# With this many rejected measurements more than the rank, a second answer would be found.
+# If the rejected measurements are at least twice the rank plus this number, a second solution that
+# they agree on would be found.
 _SEARCHABLE = 5
 _CONTESTABLE = 0.4
 # The probability that outliers at random positions are responsible for some part of the result.
@@ -92,8 +93,8 @@ class Parts:
 
         If a row of the result is wrong, all but rank − 1 of the measurements that support it are
         outliers, and those that inform it and are rejected are not. Fewer than half of all
-        measurements are outliers; if they are at random positions, so many inform one row only
-        with a small probability. Where many measurements are rejected, a second answer is searched
+        measurements are outliers; if they are at random positions, it is improbable that all of
+        these inform one row. Where many measurements are rejected, a second solution is searched
         for instead.
         """
         informing = np.round(self.supporting + self.rejected)
@@ -110,9 +111,10 @@ class Parts:
         return np.flatnonzero(probability > _BY_CHANCE / len(probability)).tolist()
 
     def contestable(self, rank: int) -> list[int]:
-        """The parts where a second answer could have at least half as much support.
+        """The parts where a second solution could have at least half of the support.
 
-        It is searched for where fewer are rejected, because some measurements fit both answers.
+        The share of rejected measurements may be a little lower, because some measurements fit both
+        solutions.
         """
         enough = self.rejected > rank
         return np.flatnonzero(enough & (self.rejected >= _CONTESTABLE * self.supporting)).tolist()

@@ -1,4 +1,4 @@
-"""Is the rank of a result too high or too low? Both show in singular values of known size."""
+"""Is the rank of a result too high or too low? A comparison of singular values with noise."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def rank_may_be_too_low(problem: Problem, result: Result) -> bool:
 
 
 def edge_of_noise(problem: Problem, deviation: float, count: float) -> float:
-    """The largest singular value of the back-projection of noise in this many measurements."""
+    """The largest singular value of the back-projection of noise in ``count`` measurements."""
     n1, n2 = problem.operator.matrix_shape
     spread = math.sqrt(n1) + math.sqrt(n2)
     return deviation * spread / (math.sqrt(count) * float(problem.operator.gain))

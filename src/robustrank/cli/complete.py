@@ -31,7 +31,7 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--rank", type=int, help="An upper bound on the rank. Optional: by default it is estimated."
 )
-@click.option("--time-limit", type=float, help="Stop after this many seconds.")
+@click.option("--time-limit", type=float, help="Seconds after which the run ends.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option(
     "-o",

@@ -61,7 +61,7 @@ def demo(
     planted = plant(n1, n2, rank, measurements, outliers=outliers, rng=seed)
     robust = _solve(planted, "auto", "robustrank")
     paper = _solve(planted, MedianTGD(), "the paper's method")
-    # As many iterations as the paper's method: enough to see that more would not help.
+    # The number of iterations of the paper's method: enough to see that more would not help.
     naive = _solve(planted, VanillaGD(max_iterations=paper.iterations), "gradient descent")
     console.print(_table(planted, [robust, paper, naive]))
     title = "robustrank demo: a planted problem"

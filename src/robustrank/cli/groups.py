@@ -15,10 +15,11 @@ Vector = np.ndarray[Any, Any]
 
 _SHOWN = 20  # groups that are listed
 _FAULTY = 0.5  # a group is faulty if more than this share of it is rejected
-# So many values tell about a constant value, an offset or a gain, and about an offset and a gain.
+# The least number of values that tell about a constant value, an offset or a gain, and about an
+# offset and a gain.
 _FEWEST, _FEWEST_FOR_TWO = 5, 10
 # A fault explains values if it leaves less than this share of their typical residual. With fewer
-# than this many values, which chance explains more easily, the share is smaller in proportion.
+# than 20 values, which chance explains more easily, the share is smaller in proportion.
 _EXPLAINED, _MANY = 0.3, 20
 _CLEARLY_LESS = 0.5  # the share of what an offset or a gain leaves that both must leave to be named
 _ROUNDING = 1e-6  # of a typical value

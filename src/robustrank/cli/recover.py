@@ -83,7 +83,7 @@ _FILE = click.Path(path_type=Path)
     type=float,
     help="Stop when the relative change of the factors per step is smaller; 0 disables this.",
 )
-@click.option("--time-limit", type=float, help="Stop after this many seconds.")
+@click.option("--time-limit", type=float, help="Seconds after which the run ends.")
 @click.option(
     "--memory-limit",
     help="Memory that the process may use if A is read in blocks, such as 2GB; with less, more "
@@ -92,7 +92,7 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Compute in this many processes on this machine, which read A themselves.",
+    help="The number of processes on this machine that compute; they read A themselves.",
 )
 @click.option(
     "--scheduler",
@@ -225,7 +225,7 @@ def _advantage(known: Result, found: Result) -> str:
 
 
 def _check_shape(data: MeasuredData, given: dict[str, Any]) -> None:
-    """Raise in terms of the command if A does not have as many columns as the matrix entries."""
+    """Raise in terms of the command if A does not have a column for each entry of the matrix."""
     size: tuple[int, ...] = getattr(data.A, "shape", ())
     if isinstance(data.A, Operator) or len(size) != 2:
         return

@@ -12,7 +12,7 @@ from robustrank.completion.sample import Sample
 
 Vector = np.ndarray[Any, Any]
 
-_MOST_ROWS = 40  # that are examined, and as many columns
+_MOST_ROWS = 40  # that are examined, and the same number of columns
 _MOST_ENTRIES = 100  # of each
 
 
@@ -23,11 +23,11 @@ def agreeing_share(
     cutoff: float,
     rng: np.random.Generator,
 ) -> float:
-    """The share of the entries that are outliers and agree with others, about.
+    """The approximate share of the entries that are outliers which agree with each other.
 
-    In the rows and the columns with the most rejected entries, another solution is looked for that
-    fits as many of these as possible. Unrelated outliers fit only as many as it has unknowns;
-    flipped signs, or entries of another matrix, agree. ``inliers`` are in the order of the rows.
+    In the rows and the columns with the most rejected entries, the solution is looked for that fits
+    most of these. It fits one unrelated outlier for each of its unknowns; flipped signs, or entries
+    of another matrix, agree. ``inliers`` are in the order of the rows.
     """
     P, Q = factors
     rejected = ~inliers
@@ -37,14 +37,14 @@ def agreeing_share(
         for part, other, chosen in ((sample, Q, rejected), (sample.transposed, P, by_columns))
     ]
     agreeing, tested = (sum(numbers) for numbers in zip(*found, strict=True))
-    # One more than was seen: where little can be tested, outliers may agree.
+    # One is added to both counts: where few entries can be tested, outliers may agree.
     return float(np.mean(rejected) * (agreeing + 1) / (tested + 1))
 
 
 def _agreeing(
     sample: Sample, Q: Vector, rejected: Vector, cutoff: float, rng: np.random.Generator
 ) -> tuple[int, int]:
-    """Among the rejected entries of some rows: how many agree beyond the unknowns, of how many."""
+    """The number of rejected entries that agree beyond the unknowns, and that of those tested."""
     rank, entries = Q.shape[1], sample.by_rows
     owners, others = to_numpy(entries.owners), to_numpy(entries.others)
     values = to_numpy(sample.row_values)

@@ -19,8 +19,8 @@ from robustrank.operators import Entries, SortedEntries
 
 Vector = np.ndarray[Any, Any]
 
-# The left factor is found from columns with about this many entries in all, but at least so many
-# columns; the others are fitted in blocks of about as many entries.
+# The left factor is found from columns with about 4 million entries in all, at least 200 columns;
+# the others are fitted in blocks of about 2 million entries.
 _ENTRIES, _COLUMNS, _BLOCK = 4_000_000, 200, 2_000_000
 _MOST_REPAIRED = 1000
 

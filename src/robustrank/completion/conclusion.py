@@ -12,8 +12,8 @@ from robustrank.completion.sample import Sample
 from robustrank.completion.search import Solution, required_support, unsupported
 from robustrank.result import Certificate
 
-# With noise, inliers that support the matrix are at least this share of the entries, and this many
-# for each degree of freedom.
+# With noise, at least this share of the entries must support the matrix, and three for each degree
+# of freedom.
 _SUPPORT, _SUPPORT_PER_UNKNOWN = 0.6, 3.0
 # Errors of predictions of entries that were left out, relative to what is expected.
 _BETTER, _WORSE = 0.67, 1.4

@@ -1,4 +1,4 @@
-"""Rows and columns that a second answer explains nearly as well."""
+"""Rows and columns that a second solution explains nearly as well."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from robustrank.completion.sample import Sample
 
 Vector = np.ndarray[Any, Any]
 
-# A row is contested if another solution fits at least so many of the rejected entries for each
-# inlier that it loses, and more than it has unknowns by this.
+# A row is contested if a second solution fits at least one rejected entry for every two inliers
+# that it loses, and two more than it has unknowns.
 _COMPARABLE, _BEYOND = 0.5, 2
-# Other solutions are looked for where so many are rejected for each inlier: with noise, some
-# entries fit both.
+# Second solutions are looked for where at least one entry is rejected for every four inliers: with
+# noise, some entries fit both.
 _POSSIBLE = 0.25
-# If none is found in so many rows, the rejected entries do not agree; and in so many more rows, it
-# takes too long to look for one.
+# If none is found in 40 rows, the rejected entries do not agree. At most 2,000 rows are examined,
+# because it takes long; the others count as contested.
 _ENOUGH, _MOST = 40, 2000
-# The whole matrix is contested if this share of as many entries as it fits have the opposite sign.
+# The whole matrix is contested if the entries with the opposite sign are more than this share of
+# those that it fits.
 _OPPOSITE = 0.4
-# An entry tells the sign if it is larger than this many times the largest residual of an inlier.
+# An entry tells the sign if it is larger than three times the largest residual of an inlier.
 _TELLING = 3.0
 
 
@@ -51,7 +52,7 @@ def contested(
 def _fits_opposite_sign(
     sample: Sample, factors: tuple[Array, Array], inliers: Vector, cutoff: float
 ) -> bool:
-    """Whether nearly as many entries as are fitted have the opposite sign."""
+    """Whether a large share of the number that is fitted has the opposite sign."""
     xp = namespace(sample.row_values)
     predicted = sample.by_rows.dot(*factors)
     telling = to_numpy(xp.abs(predicted) > _TELLING * cutoff)

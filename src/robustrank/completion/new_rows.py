@@ -1,4 +1,4 @@
-"""New rows on the column space of a completed matrix."""
+"""New rows in the row space of a completed matrix."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from robustrank.completion.watch import Watch
 from robustrank.linalg import point_of, scale_columns
 
 _FEWEST_INLIERS, _MOST_INLIERS = 0.5, 0.999
-_WIDER = 3.0  # outliers have at least this many times the deviation of the noise
+_WIDER = 3.0  # the least deviation of outliers, relative to that of the noise
 _LEAST_VARIANCE = 1e-12  # relative to the largest and to the noise
 _ROUNDINGS = 64  # keep a matrix invertible, relative to the largest
 _NEGLIGIBLE = 1e-3  # a column whose share of the matrix is smaller is removed

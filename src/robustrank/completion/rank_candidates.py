@@ -9,10 +9,11 @@ import numpy as np
 from robustrank.backend import to_numpy
 from robustrank.linalg import Point
 
-# Singular values below this share of the largest one count as this share of it.
+# Smaller singular values, relative to the largest one, are replaced by this: gaps below it do not
+# count.
 _SMALLEST = 1e-3
-# A gap is a ratio of neighboring singular values of at least this. The largest rank has no
-# neighbor; it comes after all gaps that are larger than the second number.
+# A gap is a ratio of neighboring singular values of at least 1.4. The largest rank has no next
+# value to compare with; it is tried after the ranks with a gap of more than 1.6.
 _GAP, _CLEAR_GAP = 1.4, 1.6
 _MOST = 4
 # A vector is confined if it takes part in fewer than this share of the rows; that share is one

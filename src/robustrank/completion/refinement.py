@@ -18,7 +18,7 @@ from robustrank.theory import degrees_of_freedom
 _DAMPING, _DAMPING_DECAY = 0.1, 0.9
 _ROUNDING, _ROUNDINGS = 1e-12, 16
 _PRECISION = 1e-4  # of the steps after that
-# An inlier is within this many standard deviations of the noise.
+# An inlier is within four standard deviations of the noise.
 CUTOFF = 4.0
 
 

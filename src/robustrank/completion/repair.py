@@ -17,7 +17,7 @@ from robustrank.linalg import point_of
 Vector = np.ndarray[Any, Any]
 
 _MOST_ROWS = 1000  # to repair at a time
-# A row is supported by at least this many entries more than it has unknowns, and by half of all.
+# A row is supported by at least two entries more than it has unknowns, and by half of all.
 EXTRA = 2
 _TIMES_WITH_NOISE = 2
 _TINY = 1e-12
@@ -27,7 +27,7 @@ def repaired(sample: Sample, fit: Fit, rng: np.random.Generator) -> tuple[Fit, i
     """The fit after repairing rows and then columns, and how many of them improved.
 
     Rows with few entries within the cutoff are solved by themselves, given the columns: from random
-    subsets of as many entries as unknowns, the solution that fits most entries of the row. With
+    subsets with one entry for each unknown, the solution that fits most entries of the row. With
     noise, only rows with many entries of which most do not fit are repaired.
     """
     P, Q = fit.factors

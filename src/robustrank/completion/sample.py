@@ -102,8 +102,8 @@ class Sample:
     def thinned(self, most: int, rng: np.random.Generator) -> tuple[Sample, Array]:
         """A random part of the sample, and which entries are in it, in the order of the rows.
 
-        Rows and columns with more than about ``most`` entries keep so many; scarce ones keep all
-        of theirs.
+        Rows and columns with more than about ``most`` entries keep that number of them; the others
+        keep all.
         """
         xp = namespace(self.row_values)
         by_rows, by_columns = self.by_rows, self.by_columns

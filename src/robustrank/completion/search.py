@@ -41,14 +41,14 @@ Vector = np.ndarray[Any, Any]
 _LOOK = 11  # the step of the path at which the singular values are looked at
 _REPAIRS = 4
 _FEWEST = 10  # entries; fewer say nothing about a matrix
-# The search uses at most about so many entries of a row or column, for each of the ranks; all of
-# them if that is much of them.
+# The search uses about 30 entries of a row or column for each component of the rank; all entries of
+# the sample if that is more than 70 % of them.
 _ENOUGH, _MUCH_OF = 30, 0.7
-# If the rank is not given, it is looked for up to this many; then twice as many, and so on.
+# If the rank is not given, it is looked for up to 10; then up to 20, 40, and so on.
 _FIRST_BOUND = 10
 # Components that leave at most this share of the typical entry are explained: the search goes on
-# with what is left, so that outliers are compared with that and not with a large mean. This happens
-# at most so many times less one.
+# with what is left, so that outliers are compared with that and not with a large mean. There are at
+# most three such levels, the data itself included.
 _EXPLAINED, _LEVELS = 0.3, 3
 _LESS_NOISE = 0.9  # a component that the data has leaves less noise than this share
 # Rounding leaves far less than the tolerance: half of the residuals within it are below this share.
@@ -183,7 +183,7 @@ class Search:
     def _limits(self, bound: int | None) -> Iterator[int]:
         """The largest ranks to try, one after the other."""
         n1, n2 = self._sample.shape
-        # A higher rank has as many degrees of freedom as there are entries.
+        # With a higher rank, the degrees of freedom would exceed the number of entries.
         most = max(1, min(n1, n2, self._sample.size // (n1 + n2)))
         if bound is not None:
             yield min(bound, n1, n2)

@@ -16,8 +16,8 @@ from robustrank.linalg import Point
 
 Vector = np.ndarray[Any, Any]
 
-# An entry is checked by the others if they would leave more than this share of an error of it as
-# its residual, in the largest of so many random trials: without noise, and with noise.
+# An entry is checked by the others if an error of it would leave a residual of more than this share
+# of the error, in at least one of six random trials: without noise, and with noise.
 _UNCHECKED, _UNCHECKED_BY_NOISE, _TRIALS = 1e-2, 0.2, 6
 # A row is determined if a random change of it is found again up to this.
 _DETERMINED = 0.02
@@ -60,12 +60,12 @@ def supported_part(
     """The rows and columns that the inliers determine, given in the order of the rows.
 
     A row needs two inliers more than unknowns, and a majority of its entries, counting only
-    columns that are determined themselves. Each inlier must be checked by the others: if one had
-    another value, it would not be fitted. And together they must leave no freedom. The last two
-    hold for all entries if they hold for those that ``by`` selects; the others are then ignored.
-    ``without`` are rows and columns that are not considered. ``agreeing`` is the share of the
-    entries that are outliers which agree with each other: at random positions, they must not be
-    able to determine a row.
+    columns that are determined themselves. Each inlier must be checked by the others: if it had
+    another value, it would not be fitted. The inliers together must determine the row. If ``by`` is
+    given, these two conditions are tested with the entries that it selects only, which is
+    sufficient: these then check the other entries, too. ``without`` are rows and columns that are
+    not considered. ``agreeing`` is the share of the entries that are outliers which agree with each
+    other: at random positions, they must not be able to determine a row.
     """
     part = sample if by is None else sample.subset(by)
     chosen = slice(None) if by is None else to_numpy(by)
@@ -104,7 +104,7 @@ class _Rule:
         return _Rule(rank, _MAJORITY, _UNCHECKED, agreeing)
 
     def determines(self, inliers: Vector, entries: Vector, parts: int) -> Vector:
-        """Whether rows with so many inliers among their entries are determined, by their number.
+        """Whether rows are determined, as far as the numbers of their inliers and entries tell.
 
         If a row is wrong, the inliers that are not needed to determine it are outliers that agree.
         P(X ≥ k) for X of B(n, p) is the incomplete beta function I_p(k, n − k + 1).

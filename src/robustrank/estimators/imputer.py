@@ -34,7 +34,7 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Whether ``transform`` also replaces the observed entries that are rejected as outliers. If
         False, it changes only missing entries.
     time_limit
-        Stop ``fit`` after this many seconds, with what was found until then. None: no limit.
+        Seconds after which ``fit`` ends, with what was found until then. None: no limit.
     random_state
         Random seed: an integer, a ``RandomState`` or None; used for starting vectors and random
         subsets of entries.

@@ -16,8 +16,8 @@ Vector = np.ndarray[Any, Any]
 # The prior is wider than the distribution of the rows by this share of their second moments, so
 # that a row may also differ from the others where they are all alike.
 _WIDER = 0.01
-# An entry of a row of which no majority agrees is used if it is at most this many standard
-# deviations from what is typical of its column.
+# An entry of a row of which no majority agrees is used if it is at most four standard deviations
+# from what is typical of its column.
 _PLAUSIBLE = 4.0
 # The least noise that is assumed, in units of a typical entry: of rows that their entries
 # determine, and of others, which need the prior.

@@ -32,7 +32,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     n_components
         An upper bound on the number of components. None: it is estimated.
     time_limit
-        Stop ``fit`` after this many seconds, with what was found until then. None: no limit.
+        Seconds after which ``fit`` ends, with what was found until then. None: no limit.
     random_state
         Random seed: an integer, a ``RandomState`` or None; used for starting vectors and random
         subsets of entries.

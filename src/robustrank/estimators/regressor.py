@@ -40,7 +40,7 @@ class LowRankRegressor(RegressorMixin, BaseEstimator):
     solver
         As for ``robustrank.recover``.
     time_limit
-        Stop after this many seconds and use the best result so far. None: no limit.
+        Seconds after which ``fit`` ends, with the best result so far. None: no limit.
     random_state
         Random seed: an integer, a ``RandomState`` or None; used for the initial vector of the SVD
         of large matrices.

@@ -13,7 +13,7 @@ from robustrank.theory import half_normal_quantile
 
 Vector = np.ndarray[Any, Any]
 
-_LARGEST = 3.0  # larger errors count as this many standard deviations
+_LARGEST = 3.0  # standard deviations; larger errors count as this
 
 
 def robust_r2_score(y_true: Any, y_pred: Any) -> float:

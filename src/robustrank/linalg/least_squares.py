@@ -17,10 +17,10 @@ from robustrank.linalg.conjugate_gradients import conjugate_gradient_iterates
 from robustrank.linalg.tangent_functions import normal_matrix, quadratic_forms
 from robustrank.linalg.tangent_map import TangentMap, as_vector, from_vector
 
-# On a GPU, up to this many unknowns, a factorization takes as long as a few products that are each
+# Up to 3,000 unknowns, a factorization on a GPU takes as long as a few products that are each
 # launched from Python.
 _DIRECT_SIZE = 3000
-# On a CPU, up to this many: the steps of conjugate gradients cost more than they compute.
+# On a CPU, the limit is 300: up to there, a step of conjugate gradients is mostly overhead.
 _DIRECT_SIZE_ON_CPU = 300
 _MAX_ITERATIONS = 200
 _ROUNDINGS = 16

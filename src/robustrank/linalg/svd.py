@@ -16,7 +16,7 @@ Factors = tuple[Array, Array]  # (U, V), standing for U Vᵀ
 _DENSE_LIMIT = 600
 # Of the approximate decomposition: vectors beyond the rank, and iterations.
 _MORE_VECTORS, _SUBSPACE_ITERATIONS = 8, 5
-# A matrix with fewer rows or columns than so many times these vectors is decomposed exactly.
+# A matrix with fewer rows or columns than four times these vectors is decomposed exactly.
 _FEW_SUBSPACES = 4
 
 
@@ -144,7 +144,7 @@ def _by_subspace_iterations(matrix: Array, rank: int) -> Triplets:
 def _subspace_iterations(
     times: Callable[[Array], Array], transpose_times: Callable[[Array], Array], V: Array
 ) -> Triplets:
-    """(left, values, rightᵀ) of as many approximate triplets as V has columns."""
+    """(left, values, rightᵀ) of approximate triplets, one for each column of V."""
     xp = namespace(V)
     for _ in range(_SUBSPACE_ITERATIONS):
         U = xp.linalg.qr(times(V))[0]

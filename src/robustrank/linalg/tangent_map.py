@@ -87,6 +87,6 @@ def as_vector(W: Array) -> Array:
 
 
 def from_vector(x: Array, columns: int) -> Array:
-    """The W with this many columns whose vector is x."""
+    """The W with ``columns`` columns whose vector is x."""
     xp = namespace(x)
     return xp.matrix_transpose(xp.reshape(x, (*x.shape[:-1], columns, -1)))

@@ -29,7 +29,7 @@ class Cost:
 
 
 def expected_cost(shape: tuple[int, int], rank: int, measurements: int, passes: float) -> Cost:
-    """The cost of so many passes over dense sensing data, from timing a few of them here."""
+    """The cost of passes over dense sensing data, from timing a few of them on this machine."""
     data = _WIDTH * measurements * math.prod(shape)
     map_bytes = _WIDTH * measurements * rank * sum(shape)
     return Cost(passes * seconds_per_pass(shape, rank, measurements), data + 2 * map_bytes)

@@ -24,7 +24,7 @@ from robustrank.theory import degrees_of_freedom
 DEFAULT, PAPER = "default", "median-TGD"
 GAUSSIAN, ENTRIES = "gaussian", "entries"
 TABLE = "curves.json"
-# A certificate needs so many inliers more than degrees of freedom, without and with noise; see
+# The inliers beyond the degrees of freedom that a certificate needs, without and with noise; see
 # ``robustrank.certificate``. Without noise, the paper's method succeeds if its error is small.
 REDUNDANT, REDUNDANT_WITH_NOISE = 11, 30
 

@@ -41,12 +41,12 @@ class Question:
         return smallness(self.family, self.shape, self.rank)
 
     def measurements(self, inliers_per_freedom: float) -> int:
-        """The number of measurements that has so many inliers."""
+        """The number of measurements with a number of inliers for each degree of freedom."""
         exactly = inliers_per_freedom * self.freedom / (1 - self.outliers)
         return math.ceil(round(exactly, 6))  # without rounding errors
 
     def inliers_per_freedom(self, measurements: float) -> float:
-        """The inliers per degree of freedom of so many measurements."""
+        """The inliers per degree of freedom of a number of measurements."""
         return measurements * (1 - self.outliers) / self.freedom
 
 
@@ -59,7 +59,7 @@ class Answer:
     notes: tuple[str, ...] = ()
 
     def needed(self, success: float) -> int | None:
-        """The measurements for a probability of success; None if no trial had so many."""
+        """The measurements for a probability of success; None if no trial had enough."""
         if self.curve is None:
             return None
         ratio = self.curve.inliers_per_freedom(success, self.question.smallness)
@@ -68,7 +68,7 @@ class Answer:
         return self.question.measurements(max(ratio, self._least_ratio(self.curve)))
 
     def success(self, measurements: float) -> float | None:
-        """The probability of success with so many measurements; None if it is not known."""
+        """The probability of success with a number of measurements; None if it is not known."""
         if self.curve is None:
             return None
         ratio = self.question.inliers_per_freedom(measurements)
@@ -129,8 +129,8 @@ def _at(question: Question, curves: Sequence[Curve]) -> tuple[Curve | None, str]
 def _between(question: Question, low: Curve, high: Curve, share: float) -> Curve:
     """The curve between two; for entries the one that needs more.
 
-    A few wrong entries need about as many others as many wrong ones, or even more, and the same
-    holds for noise.
+    The number of entries that are needed does not always grow with the share of wrong ones: with a
+    few of them it may be larger than with many. The same holds for noise.
     """
     if question.family == ENTRIES and 0 < share < 1:
         return max(low, high, key=lambda c: c.inliers_per_freedom(_MOST, question.smallness))

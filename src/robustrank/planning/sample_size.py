@@ -36,7 +36,7 @@ class Plan:
     degrees_of_freedom
         d = r (n1 + n2 − r).
     information_limit
-        The measurements with as many inliers as degrees of freedom: with fewer, no method can work.
+        The measurements whose inliers equal the degrees of freedom: with fewer, no method can work.
     measurements_50, measurements_95
         The measurements with which the default succeeds with a probability of 50 % and 95 %.
     paper_measurements_50, paper_measurements_95
@@ -265,7 +265,7 @@ def _checked(
 
 
 def _attainable(question: Question, needed: int | None) -> int | None:
-    """A number of measurements; None if the matrix does not have so many entries."""
+    """A number of measurements; None if the matrix has fewer entries."""
     if needed is None or question.family != ENTRIES:
         return needed
     return needed if needed <= math.prod(question.shape) else None

@@ -12,10 +12,10 @@ from robustrank.result.status import Status
 class Certificate:
     """How many measurements a result fits, and how many a wrong matrix could fit by chance.
 
-    A matrix of rank r has ``degrees_of_freedom`` free parameters and can be chosen to fit that many
-    measurements, whatever their values. A result that fits more than that, and more than half of
-    all, is not a coincidence, provided that they determine every part of it. Only outliers that
-    agree on one other matrix of the same rank could produce such a result. The guide
+    A matrix of rank r has ``degrees_of_freedom`` free parameters and can be chosen to fit one
+    measurement for each of them, whatever their values. A result that fits more than that, and more
+    than half of all, is not a coincidence, provided that they determine every part of it. Only
+    outliers that agree on one other matrix of the same rank could produce such a result. The guide
     states what follows from these numbers and why.
 
     The measurements of a completion are its observed entries. A typical measurement has the size
@@ -51,7 +51,9 @@ class Certificate:
     sigma
         The standard deviation of the noise, in the units of the measurements.
     noise
-        The standard deviation of the noise, relative to that of a typical measurement.
+        The standard deviation of the noise, relative to that of a typical measurement. If the A_i
+        have a large common part, it is relative to ``trivial_error``, what a trivial prediction
+        leaves, which is then smaller.
     misfit
         The median absolute residual, relative to a typical measurement.
     evidence
@@ -79,10 +81,12 @@ class Certificate:
         for noise, more if the rank is too low.
     noise_statistics
         Skewness of the residuals, skewness in the direction of the prediction, and growth with the
-        prediction, each about standard normal for noise; empty if not computed.
+        prediction, each about standard normal for noise; their kurtosis, 3 for normal noise; and
+        the number of measurements that are rejected within twice the cutoff, relative to the
+        inliers. Empty if not computed.
     contested
-        The rows of the matrix, then its columns (counted on after the rows), of which a second
-        solution could explain at least half as many measurements, because so many are rejected.
+        The rows of the matrix, then its columns (counted on after the rows), in which enough
+        measurements are rejected for a second solution with half of the support.
     unidentified
         The part of the matrix that no measurement depends on, in words; empty if there is none.
 

@@ -101,13 +101,13 @@ class Result:
         rank would help, as far as trials with such problems tell; see ``plan``.
     history
         The progress of the solver that found the result; ``history.column("misfit")`` is one of its
-        columns.
+        columns. Empty for completions.
     solver, iterations
         Its name and the number of its iterations.
     attempts
-        The outcome of every solver that was tried.
+        The outcome of every solver that was tried; empty for completions, which have one.
     passes, seconds
-        Passes over the sensing data and wall-clock time of the whole call.
+        Passes over the sensing data, zero for completions, and wall-clock time of the whole call.
     data
         How the sensing data was read if it was not in memory, and where the tangent map was stored.
     symmetric

@@ -8,8 +8,8 @@ from dataclasses import replace
 from robustrank.metrics import normalized_error
 from robustrank.result import Alternative, Result, Status
 
-# Two results contradict each other if they differ by this many times their expected errors, unless
-# the errors of their predictions differ by this factor.
+# Two results contradict each other if they differ by five times their expected errors, unless the
+# errors of their predictions differ by a factor of three.
 _DIFFERENT, _COMPARABLE_ERROR = 5.0, 3.0
 _HIGHER_RANK = "a result of higher rank explains more, and leaves less noise"
 

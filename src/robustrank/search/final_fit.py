@@ -1,4 +1,4 @@
-"""From where a candidate ended to the fit that explains the measurements best."""
+"""From where a solver ended to the fit that explains the measurements best."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class FinalFit:
 
 
 def rows_differ(problem: Problem) -> bool:
-    """Whether the A_i differ in size by so much that noise of equal size must be weighted."""
+    """Whether the norms of the A_i differ so clearly that both kinds of noise must be tried."""
     factors = problem.row_factors
     low, high = (float(sample_quantile(factors, p)) for p in (0.1, 0.9))
     return high > _SIMILAR * low

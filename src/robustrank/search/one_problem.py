@@ -32,9 +32,9 @@ from robustrank.solvers.initialization import normalized_factors
 # No other solver would find more.
 _DECIDED = {Status.RECOVERED, Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
 _LOW_NOISE, _AMPLE = 0.02, 1.25
-# A fit without the last column is tried if that adds less than this many standard deviations of the
-# noise to the typical inlier, or if there are fewer inliers than this for each degree of freedom,
-# because a surplus column could then fit outliers.
+# A fit without the last column is tried if that adds less than 30 standard deviations of the noise
+# to the typical inlier, or if there are fewer than 3 inliers for each degree of freedom, because a
+# surplus column could then fit outliers.
 _LITTLE, _FEW = 30.0, 3.0
 # A column that is needed reduces the noise by more than this.
 _MORE_NOISE, _NO_NOISE = 3.0, 1e-12

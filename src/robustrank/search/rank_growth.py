@@ -24,11 +24,11 @@ from robustrank.solvers import (
 )
 from robustrank.solvers.initialization import normalized_factors
 
-# Ranks are tried up to so many degrees of freedom for each measurement.
+# The largest rank to try has at most 0.6 degrees of freedom for each measurement.
 _LARGEST_SHARE = 0.6
-# A singular value this many times as large as those of noise is another component.
+# A singular value that is larger than those of noise by this factor is another component.
 _ABOVE_NOISE = 1.15
-# At first, and with each step, up to so many components are looked for.
+# The largest number of components that are looked for at first, and that are added in each step.
 _FIRST_COMPONENTS, _MORE_COMPONENTS = 10, 8
 # Another component must reduce the error by this factor.
 _BETTER = 0.97
@@ -178,7 +178,7 @@ class RankGrowth:
         """The degrees of freedom of a fit whose components beyond some fit noise.
 
         A component that is fitted to noise follows its largest singular value. It takes as much of
-        the noise as (√n1 + √n2)² degrees of freedom, about twice as many as it has.
+        the noise as (√n1 + √n2)² degrees of freedom, about twice the number that it has.
         """
         spread = sum(math.sqrt(max(n - before, 0)) for n in self.problem.operator.matrix_shape)
         added = (rank - before) * spread**2 / (2 if self.problem.symmetric else 1)

@@ -26,9 +26,9 @@ _COMPARABLE = 0.5
 # enough of them agree that small measurements, which fit both signs up to noise, could decide.
 _OPPOSITE = 0.6
 _EVERYWHERE = "the whole matrix"
-# The second solution must fit this many measurements more than it has parameters.
+# The measurements that the second solution must fit beyond its parameters.
 _BEYOND_CHANCE = 5
-# Residuals within this many standard deviations are consistent with the noise.
+# Residuals within three standard deviations are consistent with the noise.
 _WITHIN_NOISE = 3.0
 _WHOLE = 0.9  # of the rows and columns: the second solution may differ everywhere
 _NEGLIGIBLE = 1e-2  # of the norm of the result
@@ -41,8 +41,8 @@ SolveFactors = Callable[[Problem], Factors]
 def second_solution(problem: Problem, result: Result, solve: SolveFactors) -> Alternative | None:
     """A second matrix with comparable support; None if there is none.
 
-    Only the parts of the matrix in which so many measurements are rejected that a second solution
-    is possible are examined. ``solve`` returns the factors that a solver finds for a problem.
+    Only the parts of the matrix are examined in which enough measurements are rejected for a second
+    solution. ``solve`` returns the factors that a solver finds for a problem.
     """
     contested = result.certificate.contested
     if not contested:
@@ -88,7 +88,7 @@ class _Search:
         )
 
     def opposite_sign(self) -> Alternative | None:
-        """The result with the opposite sign, if nearly as many measurements fit that.
+        """The result with the opposite sign, if it fits nearly the number that the result fits.
 
         Measurements that are zero up to noise fit both signs and do not count.
         """
@@ -163,7 +163,7 @@ class _Search:
         return Alternative(*factors, self._count(fitted), name_parts(parts, n1))
 
     def _robust_fit(self, mask: Array) -> Array:
-        """The change of a part that fits as many rejected measurements as possible."""
+        """The change of a part that fits most of the rejected measurements, as far as is found."""
         xp = namespace(mask)
         tangent = TangentView(self.tangent, mask=mask)
         weights = xp.asarray(self.rejected.astype(float), **like(self.left))
@@ -199,7 +199,7 @@ class _Search:
 
 
 def _multiple(other: Factors, first: Factors) -> float | None:
-    """The c for which a matrix is c times the first one, zero if it is negligible; else None.
+    """The factor c if a matrix is about c times the first one; zero if it is negligible; else None.
 
     Sensors with a wrong gain agree on a multiple, and dead ones on zero: neither is a second
     solution. The opposite sign of a part is one.

@@ -146,7 +146,8 @@ def plant_entries(
         before it is added.
     sampling
         ``"uniform"``, or ``"power-law"``: the number of entries of a row, and of a column, is
-        proportional to 1/k for the k-th row in a random order, as far as there are that many.
+        proportional to 1/k for the k-th row in a random order, as long as probabilities stay below
+        one.
     rng
         Random seed or generator; None: another problem in every call.
 

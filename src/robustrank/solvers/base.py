@@ -103,7 +103,7 @@ class Solver(ABC, Generic[StateT]):
 
     @property
     def check_every(self) -> int:
-        """Steps between two progress checks; ten times as many while a CUDA graph is replayed."""
+        """Steps between two progress checks; a tenfold number while a CUDA graph is replayed."""
         return 1
 
     @property

@@ -17,7 +17,7 @@ from robustrank.solvers.leave_one_out import leave_one_out_residuals, leverages
 from robustrank.solvers.weights import TruncatedWeights, WeightFunction
 
 _FIRST_WIDTH, _DECAY = 2.5, 0.7  # of the weights, in standard deviations of the residuals
-_BEYOND_WIDTH = 10.0  # measurements beyond this many widths have no weight
+_BEYOND_WIDTH = 10.0  # widths; measurements with larger residuals have no weight
 _PATIENCE, _LONG_PATIENCE = 4, 15  # steps of narrower weights without more evidence
 _LOW_NOISE = 0.02  # relative to what a trivial prediction leaves
 _RESELECTIONS = 4  # steps of the final fit that choose the inliers again in any case
@@ -73,8 +73,8 @@ class EvidenceFit(Solver[EvidenceFitState]):
         Whether the noise has the same size for all measurements as given, or is proportional to
         the norm of each A_i.
     max_iterations, tolerance
-        Stop after this many steps, or when the relative change of the factors per step is smaller
-        than the tolerance.
+        The largest number of steps; the solver also stops when the relative change of the factors
+        in a step is smaller than the tolerance.
     name
         The name shown to users.
     """

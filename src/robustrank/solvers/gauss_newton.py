@@ -55,16 +55,16 @@ class Phase:
 _SMALLEST_VALUES, _ROUNDINGS = 3e4, 1e9
 _SMALL_MISFIT = 1e-3
 _TINY_CHANGE = 1e-6
-# With a tangent map in single precision, most problems converge in so many steps.
+# With a tangent map in single precision, most problems converge in two steps.
 _QUICK_STEPS = 2
 _SOLVE_ROUNDINGS = 64
 _SMALL_CHANGE = 1e-3
 _SMALL_STEP = 0.1  # of the error that noise causes
 _LARGE_NOISE = 0.2  # a larger misfit is not taken for noise
-# Without noise this many steps are enough to converge. With noise, soft weights would go on to
-# reject everything but the measurements that the estimate happens to fit.
+# Without noise, five steps are enough to converge. With noise, soft weights would go on to reject
+# everything but the measurements that the estimate happens to fit.
 _CONVERGING_STEPS = 5
-# After this many steps the set of inliers is frozen once the steps are small. Otherwise
+# After eight steps the set of inliers is frozen once the steps are small. Otherwise
 # measurements near the cutoff could be accepted and rejected in turn forever.
 _SETTLING_STEPS = 8
 
@@ -112,8 +112,8 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     Parameters
     ----------
     alpha_y
-        Truncation of the spectral initialization: measurements beyond this many medians of ``|y|``
-        are not used for it.
+        Truncation of the spectral initialization, in medians of ``|y|``: larger measurements are
+        not used for it.
     weighting, damping, rank_schedule, settling
         The weights and the damping during the search, extra columns at the start, and the final
         fit in the presence of noise.
@@ -122,8 +122,9 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         They are in the units of ``Problem.normalized``; for factors in the units of the data, use
         ``start`` of ``recover``.
     max_iterations, tolerance
-        Stop after this many steps, or when the relative change of the factors per step is smaller
-        than the tolerance. Convergence is quadratic: the error is then about its square.
+        The largest number of steps; the solver also stops when the relative change of the factors
+        in a step is smaller than the tolerance. Convergence is quadratic: the error is then about
+        the square of that change.
     name
         The name shown to users.
 

@@ -100,8 +100,7 @@ class MedianTGD(Solver[GradientState]):
     Parameters
     ----------
     alpha_y
-        Truncation of the initialization: measurements beyond this many medians of ``|y|`` are not
-        used.
+        Truncation of the initialization, in medians of ``|y|``: larger measurements are not used.
     alpha_h
         Truncation in every iteration, in medians of the absolute residuals.
     step_size
@@ -111,8 +110,8 @@ class MedianTGD(Solver[GradientState]):
     sample_split
         Use different measurements for the initialization and for its truncation.
     max_iterations, tolerance
-        Stop after this many iterations, or when the relative change of the factors per step is
-        smaller than the tolerance.
+        The largest number of iterations; the solver also stops when the relative change of the
+        factors in an iteration is smaller than the tolerance.
     check_every
         Iterations between two progress checks.
     initial
@@ -216,8 +215,8 @@ class VanillaGD(Solver[GradientState]):
     balance
         The paper's λ, the weight of the balancing term; 1/4 is its limit without truncation.
     max_iterations, tolerance
-        Stop after this many iterations, or when the relative change of the factors per step is
-        smaller than the tolerance.
+        The largest number of iterations; the solver also stops when the relative change of the
+        factors in an iteration is smaller than the tolerance.
     check_every
         Iterations between two progress checks.
     name

@@ -88,8 +88,8 @@ class GroupFit(Solver[GroupFitState]):
     fault
         What distinguishes the groups.
     max_iterations, tolerance
-        Stop after this many steps, or when the relative change of the factors per step is smaller
-        than the tolerance.
+        The largest number of steps; the solver also stops when the relative change of the factors
+        in a step is smaller than the tolerance.
     name
         The name shown to users.
     """

@@ -25,7 +25,7 @@ class Weighting:
     power
         The exponent of the weights.
     cutoff_medians
-        Measurements beyond this many medians of the absolute residuals are rejected.
+        The cutoff, in medians of the absolute residuals: measurements beyond it are rejected.
 
     See Also
     --------
@@ -138,7 +138,7 @@ class RankSchedule:
         check_count(drop_every=self.drop_every)
 
     def extra_at(self, iteration: int) -> int:
-        """The number of extra columns after this many steps."""
+        """The number of extra columns after ``iteration`` steps."""
         return max(self.extra - iteration // self.drop_every, 0)
 
 
@@ -149,7 +149,7 @@ class Settling:
     Parameters
     ----------
     alpha_h
-        Measurements beyond this many medians of the leave-one-out residuals are rejected.
+        The cutoff, in medians of the leave-one-out residuals: measurements beyond it are rejected.
     start_after
         The first step at which residuals may be taken for noise.
     skip_search

@@ -28,7 +28,8 @@ from robustrank.linalg import (
 
 Matrix = np.ndarray[Any, Any]
 
-# Up to this many unknowns the normal matrix is inverted; beyond, each functional takes a solve.
+# The largest number of unknowns for which the normal matrix is inverted; with more of them, each
+# functional takes a solve.
 _LARGEST_INVERSE = 4000
 _ACCURACY = 1e-5
 

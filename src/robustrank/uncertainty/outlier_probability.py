@@ -9,8 +9,8 @@ import numpy as np
 
 Vector = np.ndarray[Any, Any]
 
-# The residuals of outliers are a mixture of normal distributions with these many sizes, each a
-# factor larger than the one before, from this many standard deviations of the noise on.
+# The residuals of outliers are a mixture of normal distributions. Their sizes, in standard
+# deviations of the noise, begin with the second number; each is the factor times the one before.
 _FACTOR, _SMALLEST = 1.6, 3.0
 _MOST_SIZES = 60
 _STEPS = 100

@@ -79,10 +79,10 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     faults
         Whether to learn the offsets, gains and constant values that faulty sensors share.
     patience
-        Stop when this many steps did not reduce the estimated error.
+        The number of steps without a smaller estimated error after which the solver stops.
     max_iterations, tolerance
-        Stop after this many steps, or when the relative change per step is smaller than the
-        tolerance.
+        The largest number of steps; the solver also stops when the relative change in a step is
+        smaller than the tolerance.
     name
         The name shown to users.
 
