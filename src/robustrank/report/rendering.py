@@ -1,8 +1,8 @@
 """From a template and data to one self-contained HTML page.
 
 The templates are in ``templates/``: ``base.html`` is the frame of every page, with its style sheet
-``style.css``; ``macros.html`` has the parts that pages are made of; ``recovery.html`` and
-``completion.html`` are the pages about the two kinds of results.
+``style.css``; ``macros.html`` has the parts that pages are made of; ``page.html`` is the page about
+a result.
 """
 
 from __future__ import annotations
