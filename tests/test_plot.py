@@ -13,12 +13,14 @@ import pytest
 from matplotlib import colormaps, pyplot
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from report_examples import PLANTED, RECOVERY, VANILLA
 
 import robustrank as rr
 from robustrank.report.canvas import OUTLIER
 from robustrank.simulate import plant_entries
 
+PLANTED = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, rng=1)
+RECOVERY = rr.recover(PLANTED.A, PLANTED.y, 2, solver="median-tgd")
+VANILLA = rr.recover(PLANTED.A, PLANTED.y, 2, solver=rr.solvers.VanillaGD(max_iterations=50))
 ENTRIES = plant_entries(40, 30, 2, 800, outliers=0.1, rng=1)
 COMPLETED = rr.complete(ENTRIES.incomplete)
 DRAWN: dict[str, Callable[..., Axes]] = {name: getattr(rr.plot, name) for name in rr.plot.__all__}
