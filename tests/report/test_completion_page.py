@@ -22,7 +22,7 @@ from robustrank.report.counts import CountBins
 from robustrank.report.formatting import number, ratio
 from robustrank.report.images import Pixels, Scale
 from robustrank.report.verdict import verdict
-from robustrank.result import SampledObservations
+from robustrank.result import SampledObservations, title_of
 from robustrank.simulate import PlantedEntries, plant_entries
 
 EXACT = plant_entries(40, 30, 2, 800, outliers=0.1, outlier_model="huge", rng=1)
@@ -304,6 +304,16 @@ def test_truth_is_compared_in_the_decided_part(form: str) -> None:
         assert f"<h2>{title}</h2>" in page
 
 
+def test_error_of_a_matrix_that_is_zero_or_undecided_is_undefined() -> None:
+    zero = SimpleNamespace(
+        left=np.zeros((20, 1)), right=np.zeros((20, 1)), outliers=np.eye(20, dtype=bool)
+    )
+    assert tile(render_report(RESULTS["zero"], truth=zero), "Relative error")[0] == "undefined"
+    assert tile(render_report(RESULTS["zero"], truth=zero), "Outliers found") == ("20", "of 20")
+    stopped = render_report(RESULTS["stopped"], truth=EXACT)
+    assert tile(stopped, "Relative error")[0] == "undefined"
+
+
 def test_completions_are_compared() -> None:
     lower = completed(EXACT, rank=1)
     page = render_report(RESULTS["exact"], compare_with=[lower], truth=EXACT)
@@ -332,7 +342,8 @@ def test_file_has_the_rendered_page_with_its_title(tmp_path: Path) -> None:
     text = (tmp_path / "page.html").read_text()
     assert text == render_report(RESULTS["exact"], title="Ratings & <more>")
     assert "<h1>Ratings &amp; &lt;more&gt;</h1>" in text
-    assert "A 40 × 30 matrix of rank 2 from 800 observed entries" in text
+    assert f"{title_of(RESULTS['exact'])}, from 800 observed entries" in text
+    assert title_of(RESULTS["exact"]).startswith("A 40 × 30 matrix of rank 2 by ")
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])

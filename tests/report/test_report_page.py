@@ -283,7 +283,7 @@ def test_malicious_names_are_escaped() -> None:
 def test_title_replaces_the_heading_and_the_description_remains() -> None:
     text = Reader(render_report(RECOVERY, title="Sensors of May")).text
     assert "Sensors of May" in text
-    assert "A 20 × 15 matrix of rank 2 from 400 measurements (solver: median-TGD)" in text
+    assert "A 20 × 15 matrix of rank 2 by median-TGD, from 400 measurements" in text
 
 
 @pytest.mark.parametrize("status", rr.Status)

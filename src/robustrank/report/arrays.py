@@ -65,8 +65,8 @@ class Arrays:
         count, (n1, n2) = result.certificate.measurements, result.shape
         if result.of_entries and count > _MOST:
             raise ValueError(
-                f"the result has {count:,} entries; a report is made of at most {_MOST:,}. "
-                "Split a part of the matrix for it"
+                f"the result has {count:,} entries; figures are made of at most {_MOST:,}. "
+                "Use a part of the matrix"
             )
         places, residuals, flags = None, result.residual, to_numpy(result.outliers).astype(bool)
         if result.of_entries:
@@ -146,12 +146,13 @@ class Arrays:
         return np.asarray(known[self.places]).ravel()
 
     def error(self, truth: Truth) -> float:
-        """The relative error of the matrix in the rows and columns that are decided."""
+        """The relative error of the matrix in the rows and columns that are decided, or NaN."""
         rows, columns = ~self.rows.undecided, ~self.columns.undecided
-        if self.nothing_decided:
+        left, right = (to_numpy(part).astype(float) for part in (truth.left, truth.right))
+        true = left[rows], right[columns]
+        if not (np.any(true[0]) and np.any(true[1])):  # nothing is decided, or it is zero
             return float("nan")
-        true = to_numpy(truth.left).astype(float)[rows], to_numpy(truth.right).astype(float)
-        return normalized_error((self.left[rows], self.right[columns]), (true[0], true[1][columns]))
+        return normalized_error((self.left[rows], self.right[columns]), true)
 
 
 def product_at(left: Values, right: Values, rows: Values, columns: Values) -> Values:

@@ -23,7 +23,7 @@ from robustrank.report.tables import (
     undecided_lists,
 )
 from robustrank.report.verdict import meter, sentences, verdict
-from robustrank.result import Result, capitalized
+from robustrank.result import Result, capitalized, title_of
 from robustrank.result import singular_values as singular_values_of
 
 
@@ -38,14 +38,12 @@ def assemble(
     """The whole page as one string; a section is left out if there is nothing to show."""
     arrays, others = Arrays.of(result, row_labels, column_labels), [*map(Arrays.of, compare_with)]
     arrays.check_same_problem(truth, others)
-    rows, columns = arrays.shape
-    matrix = f"A {rows:,} × {columns:,} matrix of rank {result.rank}"
+    own_title = title_of(result)
     origin = f"from {len(arrays.residuals):,} {'observed ' * result.of_entries}{arrays.noun}"
-    solver = f" (solver: {result.solver})" if result.solver else ""
     return render(
         "page.html",
-        title=title or matrix,
-        subtitle=f"{matrix} {origin}{solver}" if title else f"{capitalized(origin)}{solver}",
+        title=title or own_title,
+        subtitle=f"{own_title}, {origin}" if title else capitalized(origin),
         verdict=verdict(result),
         sentences=sentences(result),
         meter=meter(result.certificate),
@@ -62,7 +60,7 @@ def assemble(
         outliers=largest_outliers(arrays, truth),
         undecided=undecided_lists(arrays),
         figures=[sketch.picture() for sketch in _figures(arrays, truth, [result, *compare_with])],
-        footer=[versions(*filter(None, [result.solver and f"solver {result.solver}"]))],
+        footer=[versions()],
     )
 
 

@@ -30,10 +30,16 @@ class Tile:
 
 @dataclass(frozen=True)
 class TextTable:
-    """Rows of text under column names."""
+    """Rows of text under column names, and a note below them."""
 
     heads: list[str]
     rows: list[list[str]]
+    note: str = ""
+
+    @classmethod
+    def of(cls, columns: dict[str, list[str]], note: str = "") -> TextTable:
+        """The table with these columns."""
+        return cls([*columns], [list(row) for row in zip(*columns.values(), strict=True)], note)
 
 
 def result_tiles(arrays: Arrays) -> list[Tile]:
@@ -105,7 +111,8 @@ def cost_tiles(result: Result) -> list[Tile]:
 def accuracy_tiles(arrays: Arrays, truth: Truth) -> list[Tile]:
     """The distance from the ground truth."""
     score = score_outliers(arrays.rejected, arrays.corrupted(truth))
-    part = " in the decided part" if arrays.in_undecided_part.any() else ""
+    undecided = arrays.rows.undecided.any() or arrays.columns.undecided.any()
+    part = " in the decided part" if undecided else ""
     return [
         Tile("Relative error", number(arrays.error(truth)), f"‖recovered − true‖ / ‖true‖{part}"),
         Tile("Outliers found", f"{score.found:,}", f"of {score.found + score.missed:,}"),
@@ -156,18 +163,10 @@ def comparison(all_arrays: Sequence[Arrays], truth: Truth | None) -> TextTable:
     if any(result.passes for result in results):
         columns["Passes"] = [number(result.passes) for result in results]
     columns["Seconds"] = [number(result.seconds) for result in results]
-    return TextTable([*columns], [list(row) for row in zip(*columns.values(), strict=True)])
+    return TextTable.of(columns)
 
 
-@dataclass(frozen=True)
-class OutlierList:
-    """The largest outliers, and a sentence about the others."""
-
-    table: TextTable
-    note: str
-
-
-def largest_outliers(arrays: Arrays, truth: Truth | None) -> OutlierList | None:
+def largest_outliers(arrays: Arrays, truth: Truth | None) -> TextTable | None:
     """The outliers that differ most from the matrix where it is decided, if any."""
     outliers = np.flatnonzero(arrays.rejected)
     known = outliers[~arrays.in_undecided_part[outliers]]
@@ -187,8 +186,7 @@ def largest_outliers(arrays: Arrays, truth: Truth | None) -> OutlierList | None:
     if truth is not None:
         corrupted = arrays.corrupted(truth)[listed]
         columns["Ground truth"] = ["corrupted" if one else "clean" for one in corrupted]
-    rows = [list(row) for row in zip(*columns.values(), strict=True)]
-    return OutlierList(TextTable([*columns], rows), note)
+    return TextTable.of(columns, note)
 
 
 def _entries(arrays: Arrays, listed: Values) -> dict[str, list[str]]:
