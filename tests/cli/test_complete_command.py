@@ -190,7 +190,7 @@ def test_report_page_is_written_with_the_names_of_the_file(
     assert {path.name for path in tmp_path.iterdir()} == {out.name, beside.name, page.name}
     text = page.read_text()
     assert '<h2 id="verdict">Recovered</h2>' in text
-    assert "<dt>Outliers</dt><dd>80<small>" in text
+    assert "<dt>Rejected</dt><dd>80<small>" in text
     listed = re.findall(r'<th scope="row">([^<]*)</th><td data-name="Column">([^<]*)', text)
     assert len(listed) == 8
     pattern = r"\d+ \d+" if form == "npy" else r"user \d+ item \d+"
@@ -201,7 +201,7 @@ def test_report_page_without_a_certificate(tmp_path: Path) -> None:
     np.save(tmp_path / "noise.npy", np.random.default_rng(1).standard_normal((20, 15)))
     done = run("complete", "noise.npy", "--report", "page.html", "--quiet", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "Failed: unexplained" in (tmp_path / "page.html").read_text()
+    assert "Inconclusive" in (tmp_path / "page.html").read_text()
 
 
 @pytest.mark.usefixtures("default_signals")
