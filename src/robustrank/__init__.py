@@ -7,7 +7,7 @@
 'RECOVERED'
 """
 
-from robustrank import metrics, operators, simulate, solvers, theory
+from robustrank import metrics, operators, plot, simulate, solvers, theory
 from robustrank.api import (
     Interrupted,
     SensingDataLost,
@@ -51,6 +51,7 @@ __all__ = [
     "metrics",
     "operators",
     "plan",
+    "plot",
     "recover",
     "recover_many",
     "robust_pca",

@@ -190,7 +190,7 @@ def test_report_page_is_written_with_the_names_of_the_file(
     assert {path.name for path in tmp_path.iterdir()} == {out.name, beside.name, page.name}
     text = page.read_text()
     assert '<h2 id="verdict">Recovered</h2>' in text
-    assert "<dt>Outliers</dt><dd>80<small>" in text
+    assert "<dt>Rejected</dt><dd>80<small>" in text
     listed = re.findall(r'<th scope="row">([^<]*)</th><td data-name="Column">([^<]*)', text)
     assert len(listed) == 8
     pattern = r"\d+ \d+" if form == "npy" else r"user \d+ item \d+"

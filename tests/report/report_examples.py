@@ -11,6 +11,7 @@ import numpy as np
 
 import robustrank as rr
 from robustrank.report import render_report
+from robustrank.result import Alternative, Measurements
 
 PLANTED = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, rng=1)
 RECOVERY = rr.recover(PLANTED.A, PLANTED.y, 2, solver="median-tgd")
@@ -19,6 +20,7 @@ FULL = render_report(RECOVERY, truth=PLANTED, compare_with=[VANILLA])
 
 NOISY = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, bounded_noise=0.02, rng=1)
 ESTIMATED = rr.recover(NOISY.A, NOISY.y, 2)
+SECOND = Alternative(RECOVERY.left, RECOVERY.right, 1170, "rows 2–4 and column 7")
 
 
 class Reader(HTMLParser):
@@ -85,4 +87,20 @@ def with_residual(values: Any, **changes: Any) -> rr.Result:
     """The recovery with other residuals."""
     residual = np.asarray(values, float)
     flags = changes.pop("outliers", np.zeros(len(residual), bool))
-    return replace(RECOVERY, residual=residual, outliers=flags, **changes)
+    return replace(RECOVERY, observations=Measurements(residual), outliers=flags, **changes)
+
+
+def made(status: rr.Status) -> rr.Result:
+    """The recovery with the evidence that leads to a status."""
+    certificate = RECOVERY.certificate
+    changed: dict[rr.Status, dict[str, Any]] = {
+        rr.Status.RECOVERED: {},
+        rr.Status.ESTIMATED: {"certificate": replace(certificate, exact_fits=3)},
+        rr.Status.AMBIGUOUS: {"alternative": SECOND},
+        rr.Status.NOT_IDENTIFIED: {"certificate": replace(certificate, unidentified="column 3")},
+        rr.Status.UNDERDETERMINED: {"certificate": replace(certificate, required=401)},
+        rr.Status.INCONCLUSIVE: {"certificate": certificate.with_objections("a reason")},
+    }
+    result = replace(RECOVERY, **changed[status])
+    assert result.status is status
+    return result

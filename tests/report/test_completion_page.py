@@ -7,22 +7,22 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from report_examples import PLANTED, RECOVERY, Reader, tile
-from robustrank.completion.explanation import STATUSES
+from report_examples import PLANTED, Reader, tile
 
 import robustrank as rr
-from robustrank.completion import SampledObservations
 from robustrank.report import render_report, write_report
-from robustrank.report.completion.arrays import CompletionArrays
-from robustrank.report.completion.counts import CountBins
-from robustrank.report.completion.images import Pixels, Scale
+from robustrank.report.arrays import Arrays
+from robustrank.report.counts import CountBins
 from robustrank.report.formatting import number, ratio
+from robustrank.report.images import Pixels, Scale
 from robustrank.report.verdict import verdict
+from robustrank.result import SampledObservations, title_of
 from robustrank.simulate import PlantedEntries, plant_entries
 
 EXACT = plant_entries(40, 30, 2, 800, outliers=0.1, outlier_model="huge", rng=1)
@@ -42,6 +42,23 @@ def labeled() -> rr.Result:
     return rr.complete(pd.DataFrame(X, index=HTML, columns=[f"<i>{j}</i>" for j in range(30)]))
 
 
+def one_row() -> rr.Result:
+    """Twelve entries in one row, which decide nothing."""
+    certificate = replace(completed(EXACT).certificate, measurements=12, independent=12)
+    places = np.zeros(12, int), np.arange(12)
+    return rr.Result(
+        left=np.ones((1, 1)),
+        right=np.arange(1.0, 13.0)[:, None],
+        outliers=np.zeros((1, 12), bool),
+        certificate=certificate.with_objections("no row or column is decided"),
+        observations=SampledObservations(*places, np.zeros(12)),
+        noise=0.0,
+        typical_size=1.0,
+        undecided_rows=np.arange(1),
+        undecided_columns=np.arange(12),
+    )
+
+
 MADE: dict[str, Callable[[], rr.Result]] = {
     "exact": lambda: completed(EXACT),
     "noisy": lambda: completed(NOISY),
@@ -52,9 +69,9 @@ MADE: dict[str, Callable[[], rr.Result]] = {
         plant_entries(30, 20, 1, 600, outliers=0.1, rng=1).incomplete
     ),
     "unexplained": lambda: rr.complete(np.random.default_rng(1).standard_normal((20, 15))),
-    "one row": lambda: rr.complete(np.arange(1.0, 13.0)[None]),
+    "one row": one_row,
     "zero": lambda: rr.robust_pca(np.eye(20)),
-    "interrupted": lambda: replace(completed(EXACT, time_limit=1e-3), status=rr.Status.INTERRUPTED),
+    "stopped": lambda: completed(EXACT, time_limit=1e-3),
 }
 
 
@@ -78,21 +95,17 @@ PAGES = Kept(lambda name: render_report(RESULTS[name]))
 def test_numbers_are_those_of_the_result(name: str) -> None:
     result, page = RESULTS[name], PAGES[name]
     rows, columns = result.shape
-    entries, rejected = result.certificate.measurements, int(result.outliers.sum())
+    entries, rejected = result.certificate.measurements, int(np.sum(np.asarray(result.outliers)))
     assert tile(page, "Matrix")[0] == f"{rows} × {columns}"
     assert tile(page, "Rank")[0] == str(result.rank)
     percent = f"{100 * entries / (rows * columns):.1f}%"
     assert tile(page, "Observed entries") == (str(entries), f"{percent} of {rows * columns:,}")
     percent = f"{100 * rejected / entries:.1f}%"
-    assert tile(page, "Outliers") == (str(rejected), f"{percent} of the observed entries")
+    assert tile(page, "Rejected") == (str(rejected), f"{percent} of {entries} entries")
     assert tile(page, "Seconds")[0] == number(result.seconds)
-    if name == "interrupted":
-        assert tile(page, "Noise level σ")[0] == "unknown"
-        assert tile(page, "Undecided rows")[0] == tile(page, "Undecided columns")[0] == "all"
-    else:
-        assert tile(page, "Noise level σ")[0] == number(result.noise)
-        assert tile(page, "Undecided rows")[0] == str(len(result.undecided_rows))
-        assert tile(page, "Undecided columns")[0] == str(len(result.undecided_columns))
+    assert tile(page, "Noise level σ")[0] == number(result.noise)
+    assert tile(page, "Undecided rows")[0] == str(len(result.undecided_rows))
+    assert tile(page, "Undecided columns")[0] == str(len(result.undecided_columns))
 
 
 def test_the_table_of_results_has_every_kind() -> None:
@@ -103,6 +116,7 @@ def test_the_table_of_results_has_every_kind() -> None:
     assert len(RESULTS["labels"].undecided_rows) == 2
     assert not RESULTS["no outliers"].outliers.any()
     assert RESULTS["complete matrix"].outliers.sum() == 60
+    assert RESULTS["stopped"].stopped is rr.StopReason.TIME_LIMIT
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -115,42 +129,42 @@ def test_page_is_well_formed_and_self_contained(name: str) -> None:
     assert len(set(read.ids)) == len(read.ids)
     inside = [link[1:] for link in read.links if link.startswith("#")]
     assert set(inside + re.findall(r"url\(#([^)]*)\)", page)) <= set(read.ids)
-    figures = 6 if RESULTS[name].rank_table is None else 7  # one compares the ranks
+    rows, columns, _ = RESULTS[name].entries
+    uneven = [len(set(np.bincount(places).tolist())) > 1 for places in (rows, columns)]
+    figures = 4 + sum(uneven) + (RESULTS[name].rank_table is not None)
     assert page.count('role="img"') == page.count("<figcaption>") == len(read.labels) == figures
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_verdict_says_what_happened_and_what_to_do(name: str) -> None:
     result, page = RESULTS[name], PAGES[name]
-    shown, text = verdict(result.status), Reader(page).text
+    shown, text = verdict(result), Reader(page).text
     assert f'class="verdict {shown.tone}"' in page
     assert f'<h2 id="verdict">{shown.heading}</h2>' in page
     assert "Next step:" in text
-    assert "misfit" not in text  # a completion has no history of misfits
+    assert "Misfit" not in text  # a completion has no history of misfits
+    assert "Convergence" not in text
     for objection in result.certificate.objections:
-        assert (objection in text) == (name != "interrupted")
-    assert ("required" in text) == (name != "interrupted")
+        assert objection[1:] in text
 
 
-@pytest.mark.parametrize("status", STATUSES)
-def test_every_status_has_a_page(status: rr.Status) -> None:
-    page = render_report(replace(RESULTS["exact"], status=status))
-    assert f'<h2 id="verdict">{verdict(status).heading}</h2>' in page
-    if status.certified:
-        assert "Use the completed matrix" in page
-    else:
-        assert "Use the completed matrix" not in page
+def test_completion_that_was_stopped_says_why() -> None:
+    text = Reader(PAGES["stopped"]).text
+    assert "Unfinished" in text
+    assert "The run ended early: the time limit was reached." in text
+    assert "too few trusted entries in 40 rows and 30 columns" in text
 
 
 def test_predictions_of_entries_that_were_left_out() -> None:
     certificate = RESULTS["noisy"].certificate
     page = PAGES["noisy"]
-    assert tile(page, "Held-out error")[0] == number(certificate.held_out_error)
-    assert tile(page, "Expected error")[0] == number(certificate.expected_error)
-    assert tile(page, "Error of a constant")[0] == number(certificate.trivial_error)
-    assert tile(page, "Bound on the matrix error")[0] == ratio(certificate.matrix_error)
+    trivial = certificate.trivial_error
+    assert tile(page, "Held-out error")[0] == number(trivial * certificate.held_out_error)
+    assert tile(page, "Expected error")[0] == number(trivial * certificate.expected_error)
+    assert tile(page, "Trivial error")[0] == number(trivial)
+    assert tile(page, "Error of the matrix")[0] == ratio(certificate.matrix_error)
     worse = replace(RESULTS["noisy"], certificate=replace(certificate, matrix_error=1.4))
-    assert tile(render_report(worse), "Bound on the matrix error")[0] == "over 100%"
+    assert tile(render_report(worse), "Error of the matrix")[0] == "over 100%"
     assert "Held-out error" not in PAGES["exact"]
 
 
@@ -181,7 +195,7 @@ def table_cells(page: str, heading: str) -> list[list[str]]:
     ]
 
 
-@pytest.mark.parametrize("name", ["no outliers", "one row", "interrupted"])
+@pytest.mark.parametrize("name", ["no outliers", "one row", "stopped"])
 def test_no_table_without_outliers_in_the_decided_part(name: str) -> None:
     assert "Largest outliers" not in PAGES[name]
 
@@ -204,7 +218,7 @@ def test_undecided_rows_and_columns_are_listed_with_their_inliers() -> None:
             expected.append(f"{index} {count}")
     assert names_listed(PAGES["undecided"]) == expected
     assert "do not use the values there" in PAGES["undecided"]
-    for name in ("exact", "interrupted", "one row"):
+    for name in ("exact", "stopped", "one row"):
         assert "Undecided rows and columns" not in PAGES[name]
 
 
@@ -235,7 +249,7 @@ def test_given_labels_replace_numbers_and_are_counted() -> None:
     )
     first = result.undecided_rows[0]
     assert f"<li>user, {first} <small>" in page
-    assert "x" * 39 + "…" in page
+    assert "x" * 13 + "…" + "x" * 26 in page
     assert "x" * 40 not in page
     with pytest.raises(ValueError, match=r"row_labels has 3 labels; .* 60 rows"):
         render_report(result, row_labels=["a", "b", "c"])
@@ -254,17 +268,72 @@ def test_given_labels_replace_numbers_and_are_counted() -> None:
 def test_undecided_rows_are_found_by_any_label(index: Any) -> None:
     undecided = np.asarray(index[[3, 7]])
     result = replace(RESULTS["exact"], row_labels=index, undecided_rows=undecided)
-    arrays = CompletionArrays.of(result)
+    arrays = Arrays.of(result)
     assert np.flatnonzero(arrays.rows.undecided).tolist() == [3, 7]
 
 
-def test_options_of_the_other_kind_of_result_raise() -> None:
-    for options in ({"truth": PLANTED}, {"compare_with": [RECOVERY]}):
-        with pytest.raises(TypeError, match=r"is an option for a recovery; the result is a compl"):
-            render_report(RESULTS["exact"], **options)
-    with pytest.raises(TypeError, match=r"row_labels is an option for a completion; the result is"):
-        render_report(RECOVERY, row_labels=["a"])
-    with pytest.raises(TypeError, match="result is a ndarray; expected a Recovery or a Completion"):
+@pytest.mark.parametrize("form", ["triples", "matrix"])
+def test_truth_is_compared_in_the_decided_part(form: str) -> None:
+    """The entries of a matrix have another order than those of the planted problem."""
+    result = completed(SCARCE) if form == "triples" else rr.complete(SCARCE.incomplete)
+    result = replace(result, left=1.0125 * result.left)  # an error that is more than rounding
+    page = render_report(result, truth=SCARCE)
+    rows = np.setdiff1d(np.arange(60), result.undecided_rows)
+    columns = np.setdiff1d(np.arange(45), result.undecided_columns)
+    assert len(rows) < 60
+    part = np.ix_(rows, columns)
+    true, found = SCARCE.matrix[part], (result.left @ result.right.T)[part]
+    error = float(np.linalg.norm(found - true) / np.linalg.norm(true))
+    shown, note = tile(page, "Relative error")
+    assert error == pytest.approx(0.0125)
+    assert shown == number(error)
+    assert note.endswith("in the decided part")
+    flags = np.zeros(SCARCE.shape, bool)
+    flags[SCARCE.rows[SCARCE.outliers], SCARCE.columns[SCARCE.outliers]] = True
+    outliers = result.outliers
+    if form == "triples":
+        outliers = np.zeros(SCARCE.shape, bool)
+        outliers[SCARCE.rows[result.outliers], SCARCE.columns[result.outliers]] = True
+    score = rr.metrics.score_outliers(outliers, flags)
+    assert tile(page, "Outliers found") == (str(score.found), f"of {SCARCE.outliers.sum()}")
+    assert tile(page, "Outliers missed")[0] == str(score.missed)
+    assert tile(page, "False positives")[0] == str(score.false_positives)
+    in_matrix = SimpleNamespace(left=SCARCE.left, right=SCARCE.right, outliers=flags)
+    assert render_report(result, truth=in_matrix) == page
+    for title in ("True matrix", "Difference"):
+        assert f"<h2>{title}</h2>" in page
+
+
+def test_error_of_a_matrix_that_is_zero_or_undecided_is_undefined() -> None:
+    zero = SimpleNamespace(
+        left=np.zeros((20, 1)), right=np.zeros((20, 1)), outliers=np.eye(20, dtype=bool)
+    )
+    assert tile(render_report(RESULTS["zero"], truth=zero), "Relative error")[0] == "undefined"
+    assert tile(render_report(RESULTS["zero"], truth=zero), "Outliers found") == ("20", "of 20")
+    stopped = render_report(RESULTS["stopped"], truth=EXACT)
+    assert tile(stopped, "Relative error")[0] == "undefined"
+
+
+def test_completions_are_compared() -> None:
+    lower = completed(EXACT, rank=1)
+    page = render_report(RESULTS["exact"], compare_with=[lower], truth=EXACT)
+    table = page[page.index("Comparison of results") :].split("</table>")[0]
+    cells = re.findall(r'data-name="Rank">(\d+)<', table)
+    assert cells == ["2", "1"]
+    assert "✓ Recovered" in table
+    assert "✗ Inconclusive" in table
+    assert "Misfit" not in table
+    assert "Passes" not in table
+
+
+def test_other_problems_and_other_objects_raise() -> None:
+    with pytest.raises(
+        ValueError, match=r"truth has 400 entries of a 20 × 15 .* expected the same"
+    ):
+        render_report(RESULTS["exact"], truth=PLANTED)
+    with pytest.raises(ValueError, match=r"compare_with\[0\] has 900 entries of a 40 × 30 matrix"):
+        render_report(RESULTS["exact"], compare_with=[RESULTS["noisy"]])
+    with pytest.raises(TypeError, match="result is a ndarray; expected a Result, as recover"):
         render_report(np.ones(3))  # type: ignore[arg-type]
 
 
@@ -273,7 +342,8 @@ def test_file_has_the_rendered_page_with_its_title(tmp_path: Path) -> None:
     text = (tmp_path / "page.html").read_text()
     assert text == render_report(RESULTS["exact"], title="Ratings & <more>")
     assert "<h1>Ratings &amp; &lt;more&gt;</h1>" in text
-    assert "A 40 × 30 matrix of rank 2, completed from 800 observed entries" in text
+    assert f"{title_of(RESULTS['exact'])}, from 800 observed entries" in text
+    assert title_of(RESULTS["exact"]).startswith("A 40 × 30 matrix of rank 2 by ")
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])
@@ -284,7 +354,7 @@ def test_page_does_not_depend_on_the_library_or_the_form(library: str, form: str
     parts = tuple(convert(part[order]) for part in EXACT.triples)
     given = parts if form == "triples" else convert(EXACT.incomplete)
     page = render_report(replace(rr.complete(given), seconds=1.0))
-    assert tile(page, "Outliers")[0] == "80"
+    assert tile(page, "Rejected")[0] == "80"
     assert table_cells(page, "Largest outliers") == table_cells(PAGES["exact"], "Largest outliers")
 
 
@@ -298,7 +368,7 @@ def test_pixels_show_observed_entries_where_a_block_has_any() -> None:
         observations=SampledObservations(np.array([7, 1199]), np.array([3, 479]), np.zeros(2)),
         outliers=np.array([False, True]),
     )
-    arrays = CompletionArrays.of(result)
+    arrays = Arrays.of(result)
     pixels = Pixels.of(arrays)
     assert arrays.shape == shape
     assert np.argwhere(pixels.entries >= 0).tolist() == [[1, 1], [239, 239]]
@@ -323,12 +393,12 @@ def test_any_values_have_colors(values: Any) -> None:
     assert len(scale.labels()) == 3
 
 
-@pytest.mark.parametrize("name", ["undecided", "interrupted", "exact"])
+@pytest.mark.parametrize("name", ["undecided", "stopped", "exact"])
 def test_legend_and_caption_name_the_undecided_part(name: str) -> None:
-    picture = PAGES[name][PAGES[name].index("Completed matrix</h2>") :].split("</figure>")[0]
+    picture = PAGES[name][PAGES[name].index("Recovered matrix</h2>") :].split("</figure>")[0]
     assert ("<span>undecided</span>" in picture) == (name != "exact")
     assert ("do not use them" in picture) == (name == "undecided")
-    assert ("No part of it is certified" in picture) == (name == "interrupted")
+    assert ("No part of the matrix is certified" in picture) == (name == "stopped")
 
 
 @pytest.mark.parametrize(

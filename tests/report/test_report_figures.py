@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from report_examples import FULL, PLANTED, RECOVERY, Reader, with_residual
 
 from robustrank.report import render_report
+from robustrank.report.arrays import Arrays
+from robustrank.report.counts import rejected_by_index
 from robustrank.report.formatting import number
 from robustrank.report.histogram import bins_for, residuals
 from robustrank.result import Check, History
@@ -18,8 +21,8 @@ from robustrank.result import Check, History
 
 def test_every_figure_has_a_description() -> None:
     labels = Reader(FULL).labels
-    assert len(labels) == FULL.count("<figcaption>") == 6
-    assert FULL.count('role="img"') == 6
+    assert len(labels) == FULL.count("<figcaption>") == 7
+    assert FULL.count('role="img"') == 7
     joined = " ".join(labels)
     assert "380 inliers, 20 rejected" in joined
     assert number(float(RECOVERY.singular_values()[0])) in joined
@@ -42,7 +45,8 @@ def test_every_figure_has_a_description() -> None:
     ],
 )
 def test_unusual_residuals_are_drawn(values: Any, cutoff: float | None) -> None:
-    picture = residuals(with_residual(values, cutoff=cutoff))
+    sketch = residuals(Arrays.of(with_residual(values, cutoff=cutoff)))
+    picture = sketch.picture()
     figure = picture.svg
     Reader(figure)
     assert [key.label for key in picture.keys] == [f"{len(values):,} inliers", "0 rejected"]
@@ -63,7 +67,7 @@ def test_unusual_residuals_are_drawn(values: Any, cutoff: float | None) -> None:
 )
 def test_caption_counts_exact_fits_above_the_cutoff(above: int, sentence: str | None) -> None:
     values = np.r_[np.full(50 - above, 1e-16), np.full(above, 1e-14)]
-    caption = residuals(with_residual(values, cutoff=1e-15)).caption
+    caption = residuals(Arrays.of(with_residual(values, cutoff=1e-15))).caption
     assert caption.endswith(sentence or "some classifications are borderline.")
 
 
@@ -94,8 +98,8 @@ def test_any_shape_gives_a_small_page(shape: tuple[int, int]) -> None:
     truth = SimpleNamespace(left=left + 0.1, right=right, outliers=PLANTED.outliers)
     page = render_report(replace(RECOVERY, left=left, right=right), truth=truth)
     assert len(page.encode()) < 1_000_000
-    assert f"{shape[0]} × {shape[1]} matrix of rank 1" in Reader(page).text
-    assert ("evenly spaced" in page) == (max(shape) > 240)
+    assert f"{shape[0]:,} × {shape[1]:,} matrix of rank 1" in Reader(page).text
+    assert ("one entry of a block" in page) == (max(shape) > 240)
 
 
 @pytest.mark.parametrize("factor", [0.0, 1e-160, 1e150, 1e200, np.inf, np.nan])
@@ -104,3 +108,17 @@ def test_factors_of_any_magnitude_are_drawn(factor: float) -> None:
     page = render_report(replace(RECOVERY, left=left, right=right))
     assert ("none is finite" in page) == (not np.isfinite(factor * factor))
     Reader(page)
+
+
+@pytest.mark.parametrize("count", [1, 7, 40, 400, 1001])
+def test_bars_of_rejected_measurements_contain_each_once(count: int) -> None:
+    flags = np.arange(count) % 3 == 0
+    sketch = rejected_by_index(Arrays.of(with_residual(np.ones(count), outliers=flags)))
+    axes = Figure().add_subplot()
+    sketch.paint(axes)
+    bars = axes.patches
+    assert len(bars) == min(count, 40)
+    widths = [bar.get_width() for bar in bars]  # type: ignore[attr-defined]
+    heights = [bar.get_height() for bar in bars]  # type: ignore[attr-defined]
+    assert sum(widths) == count
+    assert np.dot(widths, heights) == pytest.approx(flags.sum())

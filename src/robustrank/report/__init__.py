@@ -27,15 +27,17 @@ def render_report(
     Parameters
     ----------
     result
-        The result that the page is about: of ``recover``, or of ``complete`` or ``robust_pca``.
+        The result that the page is about: of ``recover``, ``complete`` or ``robust_pca``.
     truth
-        Of a recovery: the ground truth, if it is known; the page then shows the error.
+        The ground truth, if it is known; the page then shows the error. The outliers of entries are
+        one for each, in the order of ``result.entries``, or a matrix; those of
+        ``simulate.plant_entries`` may be in any order.
     compare_with
-        Of a recovery: results of other solvers for the same problem, to compare with.
+        Other results for the same problem, to compare with.
     title
         The heading; by default it describes the matrix.
     row_labels, column_labels
-        Of a completion: one label for each row or column; by default those of its data frame, or
+        One label for each row or column of the matrix; by default those of its data frame, or
         numbers.
 
     Returns
@@ -48,7 +50,7 @@ def render_report(
     ImportError
         If matplotlib or Jinja2 is not installed.
     TypeError
-        If the result is neither a recovery nor a completion, or an option belongs to the other one.
+        If the result is not a ``Result``.
     ValueError
         If ``truth`` or one of ``compare_with`` belongs to a problem of another size, or the number
         of labels is not that of the rows or columns.
@@ -66,29 +68,14 @@ def render_report(
     >>> page = render_report(result, truth=planted)  # doctest: +SKIP
     """
     require_report_libraries()
-    others = tuple(compare_with)
     if not isinstance(result, Result):
         raise TypeError(
             f"result is a {type(result).__name__}; expected a Result, as recover, complete and "
             "robust_pca return"
         )
-    for_recoveries = {"truth": truth, "compare_with": others or None}
-    for_completions = {"row_labels": row_labels, "column_labels": column_labels}
-    if result.of_entries:
-        _reject(for_recoveries, "a recovery", "a completion")
-        from robustrank.report.completion.page import assemble as assemble_completion
-
-        return assemble_completion(result, title, row_labels, column_labels)
-    _reject(for_completions, "a completion", "a recovery")
     from robustrank.report.page import assemble
 
-    return assemble(result, truth, others, title)
-
-
-def _reject(options: dict[str, Any], owner: str, result: str) -> None:
-    for name, given in options.items():
-        if given is not None:
-            raise TypeError(f"{name} is an option for {owner}; the result is {result}")
+    return assemble(result, truth, tuple(compare_with), title, row_labels, column_labels)
 
 
 def require_report_libraries() -> None:
@@ -106,12 +93,17 @@ def require_report_libraries() -> None:
     >>> require_report_libraries()
     """
     for library in ("matplotlib", "jinja2"):
-        try:
-            import_module(library)
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                f"the report needs {library}; install it with: pip install 'robustrank[report]'"
-            ) from error
+        require(library, "the report")
+
+
+def require(library: str, user: str) -> None:
+    """Raise an ImportError that says who needs a library, and how to install it."""
+    try:
+        import_module(library)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"{user} needs {library}; install it with: pip install 'robustrank[report]'"
+        ) from error
 
 
 def write_report(

@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from robustrank.files import PathLike, atomic_writer
 from robustrank.report.formatting import number_from_log, power_of_ten
@@ -106,16 +107,8 @@ def write_image(path: PathLike, sketches: Sequence[Sketch]) -> None:
             axes = figure.add_subplot(1, len(sketches), place)
             sketch.paint(axes)
             axes.set_title("\n".join(textwrap.wrap(sketch.title, _TITLE_WIDTH)), fontsize=9)
-            if sketch.keys:
-                marks = [_sample(key) for key in sketch.keys]
-                axes.legend(
-                    handles=marks,
-                    loc="upper center",
-                    bbox_to_anchor=(0.5, -_LEGEND_GAP / sketch.size[1]),
-                    ncols=1 + (len(marks) > 3),
-                    frameon=False,
-                    fontsize=8,
-                )
+            below, columns = (0.5, -_LEGEND_GAP / sketch.size[1]), 1 + (len(sketch.keys) > 3)
+            add_legend(axes, sketch.keys, loc="upper center", bbox_to_anchor=below, ncols=columns)
         with atomic_writer(path) as stream:
             figure.savefig(stream, format="png", dpi=144, facecolor="white")
 
@@ -128,6 +121,13 @@ def _figure_style(more: Mapping[Any, Any] | None = None) -> Iterator[None]:
         yield
 
 
+def add_legend(axes: Axes, keys: Sequence[Key], **place: Any) -> None:
+    """A legend, if there are keys; ``place`` are options of ``Axes.legend``."""
+    if keys:
+        handles = [_sample(key) for key in keys]
+        axes.legend(handles=handles, frameon=False, fontsize=8, **place)
+
+
 def _sample(key: Key) -> Line2D:
     """The line, dot or square of a legend entry."""
     marker = {"line": "", "dot": "o", "ring": "o", "bar": "s"}[key.mark]
@@ -138,6 +138,7 @@ def _sample(key: Key) -> Line2D:
         label=key.label,
         marker=marker,
         linestyle="none" if marker else line_style(key),
+        markerfacecolor="none" if key.mark == "ring" else key.color,
     )
 
 
@@ -178,6 +179,12 @@ def themed(svg: str) -> str:
     for color, variable in _THEME.items():
         svg = svg.replace(color, f"var({variable}, {color})")
     return svg
+
+
+def count_ticks(axis: Axis, ticks: int = 5) -> None:
+    """Whole numbers as ticks, with commas between thousands."""
+    axis.set_major_locator(MaxNLocator(nbins=ticks, integer=True, min_n_ticks=1))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
 def decades(axis: Axis, low: float, high: float) -> None:

@@ -69,18 +69,13 @@ def ratio(value: float) -> str:
     return f"{value:.1%}" if 1e-3 <= value < 10 else number(value)
 
 
-def capitalized(text: str) -> str:
-    """The text with a capital first letter."""
-    return text[:1].upper() + text[1:]
-
-
-def solver_labels(recoveries: Sequence[Result]) -> list[str]:
-    """The name of each recovery's solver, numbered if it occurs more than once."""
-    total = Counter(recovery.solver for recovery in recoveries)
+def solver_labels(results: Sequence[Result]) -> list[str]:
+    """The name of each result's solver, numbered if it occurs more than once."""
+    total = Counter(result.solver for result in results)
     used: Counter[str] = Counter()
     labels = []
-    for recovery in recoveries:
-        used[recovery.solver] += 1
-        suffix = f" ({used[recovery.solver]})" if total[recovery.solver] > 1 else ""
-        labels.append(recovery.solver + suffix)
+    for result in results:
+        used[result.solver] += 1
+        suffix = f" ({used[result.solver]})" if total[result.solver] > 1 else ""
+        labels.append(result.solver + suffix)
     return labels

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from robustrank.backend import to_numpy
-from robustrank.report.canvas import INK, INLIER, OUTLIER, Key, Picture, decades, draw
+from robustrank.report.arrays import Arrays
+from robustrank.report.canvas import INK, INLIER, OUTLIER, Key, Sketch, count_ticks, decades
 from robustrank.report.formatting import number
-from robustrank.result import Result
 
 Values = np.ndarray[Any, Any]
 
@@ -69,23 +67,11 @@ def bins_for(magnitudes: Values, marked: float | None) -> Bins:
     )
 
 
-def residuals(recovery: Result) -> Picture:
+def residuals(arrays: Arrays) -> Sketch:
     """The absolute residuals of inliers and rejected measurements, and the cutoff."""
-    magnitudes = np.abs(to_numpy(recovery.residual)).astype(float)
-    rejected = to_numpy(recovery.outliers).astype(bool)
-    caption = _caption(recovery, magnitudes, rejected)
-    return histogram(magnitudes, rejected, ("cutoff", recovery.cutoff), "measurements", caption)
-
-
-def histogram(
-    magnitudes: Values,
-    rejected: Values,
-    marked: tuple[str, float | None],
-    counted: str,
-    caption: str,
-) -> Picture:
-    """The absolute residuals of inliers and outliers, with a marked value (name, value)."""
-    bins = bins_for(magnitudes, marked[1])
+    magnitudes, rejected = np.abs(arrays.residuals), arrays.rejected
+    cutoff = arrays.result.cutoff
+    bins = bins_for(magnitudes, cutoff)
 
     def paint(axes: Axes) -> None:
         centers, inlier_counts = bins.count(magnitudes[~rejected])
@@ -94,8 +80,8 @@ def histogram(
         axes.bar(centers, inlier_counts, width, color=INLIER)
         axes.bar(centers, rejected_counts, width, inlier_counts, color=OUTLIER)
         axes.set_ylim(0, 1.15 * max(inlier_counts + rejected_counts))  # room for the label
-        _label(axes, bins, counted)
-        _mark(axes, bins, *marked)
+        _label(axes, bins, arrays.noun)
+        _mark_cutoff(axes, bins, cutoff)
 
     count = int(np.count_nonzero(rejected))
     keys = (
@@ -103,19 +89,20 @@ def histogram(
         Key(f"{count:,} rejected", OUTLIER, "bar"),
     )
     described = f"Histogram of |residual|: {keys[0].label}, {keys[1].label}"
-    svg = draw("residuals", described, (4.5, 2.75), paint)
-    return Picture("Residuals", caption, svg, keys)
+    caption = _caption(arrays, magnitudes)
+    return Sketch("Residuals", caption, "residuals", described, (4.5, 2.75), paint, keys)
 
 
-def _caption(recovery: Result, magnitudes: Values, rejected: Values) -> str:
+def _caption(arrays: Arrays, magnitudes: Values) -> str:
     text = (
-        "The distribution of |residual| over the measurements, in the units of y. If the two "
-        "groups are well separated, the classification is clear; if they touch, some "
+        f"The distribution of |residual| over the {arrays.noun}, in the units of the data. If the "
+        "two groups are well separated, the classification is clear; if they touch, some "
         "classifications are borderline."
     )
-    if recovery.cutoff is None:
+    cutoff = arrays.result.cutoff
+    if cutoff is None:
         return f"{text} This solver has no cutoff: it rejects nothing."
-    exact = int(np.count_nonzero((magnitudes > recovery.cutoff) & ~rejected))
+    exact = int(np.count_nonzero((magnitudes > cutoff) & ~arrays.rejected))
     if exact:
         count, they = ("1 is", "it is") if exact == 1 else (f"{exact:,} are", "they are")
         text += f" {count} above the cutoff but not rejected, because {they} fitted exactly."
@@ -131,22 +118,21 @@ def _label(axes: Axes, bins: Bins, counted: str) -> None:
     left = bins.zero if bins.has_zeros else bins.low
     right = bins.infinity if bins.has_infinities else bins.high
     axes.set_xlim(left - bins.width, right + bins.width)
-    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    count_ticks(axes.yaxis)
     axes.grid(visible=True, axis="y")
     axes.set_xlabel("|residual|")
     axes.set_ylabel(counted)
 
 
-def _mark(axes: Axes, bins: Bins, name: str, value: float | None) -> None:
-    """A labeled line; a value of zero is drawn between the zeros and the other residuals."""
+def _mark_cutoff(axes: Axes, bins: Bins, value: float | None) -> None:
+    """A labeled line; a cutoff of zero is drawn between the zeros and the other residuals."""
     if value is None or not math.isfinite(value):
         return
     place = math.log10(value) if value > 0 else bins.low - 1.5 * bins.width
     axes.axvline(place, color=INK, linewidth=1.1, linestyle=(0, (4, 2)))
     left_half = place < (bins.low + bins.high) / 2
     axes.annotate(
-        f"{name} {number(value)}",
+        f"cutoff {number(value)}",
         (place, 1.0),
         xycoords=("data", "axes fraction"),
         xytext=(4 if left_half else -4, -2),

@@ -1,14 +1,15 @@
 """From a template and data to one self-contained HTML page.
 
 The templates are in ``templates/``: ``base.html`` is the frame of every page, with its style sheet
-``style.css``; ``macros.html`` has the parts that pages are made of; ``recovery.html`` and
-``completion.html`` are the pages about the two kinds of results.
+``style.css``; ``macros.html`` has the parts that pages are made of; ``page.html`` is the page about
+a result.
 """
 
 from __future__ import annotations
 
 import platform
 import re
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ import numpy
 import scipy
 from markupsafe import Markup, escape
 
-import robustrank
 from robustrank.report.canvas import themed
 from robustrank.report.formatting import SCIENTIFIC
 
@@ -83,8 +83,10 @@ def typeset(text: str) -> Markup:
 
 def versions(*more: str) -> str:
     """The versions of the software that produced the numbers and the figures."""
+    # Not imported: the package imports ``plot``, which imports the report.
+    own = sys.modules["robustrank"].__version__
     parts = [
-        f"robustrank {robustrank.__version__}",
+        f"robustrank {own}",
         *more,
         f"Python {platform.python_version()}",
         f"NumPy {numpy.__version__}",

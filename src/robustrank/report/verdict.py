@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from robustrank.report.formatting import capitalized, with_powers_of_ten
-from robustrank.result import (
-    Certificate,
-    Result,
-    Status,
-    explain,
-    meaning_of,
-    noun_of,
-    objection_sentences,
-)
+from robustrank.report.formatting import with_powers_of_ten
+from robustrank.result import Certificate, Result, Status, capitalized, meaning_of
 
 
 @dataclass(frozen=True)
@@ -37,19 +29,21 @@ def verdict(result: Result) -> Verdict:
         case Status.NOT_IDENTIFIED:
             return Verdict("fair", "?", "Not identified: a part of the matrix is not measured")
     if result.stopped is not None and result.stopped.by_user:
-        return Verdict("fair", "!", f"Unfinished: {result.stopped}")
+        return Verdict("fair", "!", "Unfinished")
     return Verdict("bad", "✗", capitalized(result.status.value))
 
 
 def sentences(result: Result) -> list[str]:
-    """The meaning of the status, the evidence, objections and a second matrix."""
-    other = [] if result.alternative is None else [f"A second matrix is {result.alternative}."]
-    return [
-        capitalized(meaning_of(result)),
-        with_powers_of_ten(explain(result.certificate, noun_of(result))),
-        *filter(None, [objection_sentences(result.certificate)]),
-        *other,
-    ]
+    """The meaning of the status, why the run ended early, the evidence and what is against it."""
+    said, lines = dict(result.summary()), [capitalized(meaning_of(result))]
+    if "stopped" in said and said["stopped"] not in result.certificate.objections:
+        lines.append(f"The run ended early: {said['stopped']}.")
+    lines += [with_powers_of_ten(said[name]) for name in ("evidence", "objections") if name in said]
+    if "alternative" in said:
+        lines.append(f"A second matrix is {said['alternative']}.")
+    if "undecided" in said:
+        lines.append(f"There are {said['undecided']}: do not use the values there.")
+    return lines
 
 
 @dataclass(frozen=True)
@@ -60,16 +54,17 @@ class Meter:
     notch: float
     label: str  # of the notch
 
-    @classmethod
-    def of(cls, fitted: int, notch: int, whole: int, label: str) -> Meter:
-        """The bar for two counts; neither is longer than the whole."""
-        filled, at = (100 * min(count / max(whole, 1), 1.0) for count in (fitted, notch))
-        return cls(filled, at, label)
 
+def meter(certificate: Certificate) -> Meter | None:
+    """Fitted measurements against the number required; with noise, against degrees of freedom.
 
-def meter(certificate: Certificate) -> Meter:
-    """Fitted measurements against the number required; with noise, against degrees of freedom."""
-    fitted, notch, label = certificate.supporting, certificate.required, "required"
+    None if no part of the matrix is decided, so that there is nothing to compare with.
+    """
+    notch, label = certificate.required, "required"
     if not certificate.fits_exactly:
         notch, label = certificate.degrees_of_freedom, "degrees of freedom"
-    return Meter.of(fitted, notch, certificate.independent, f"{notch:,} {label}")
+    if notch == 0:
+        return None
+    whole = max(certificate.independent, 1)
+    filled, at = (100 * min(count / whole, 1.0) for count in (certificate.supporting, notch))
+    return Meter(filled, at, f"{notch:,} {label}")

@@ -16,6 +16,7 @@ from robustrank.result.explanation import (
     noise_sentence,
     noun_of,
     objection_sentences,
+    title_of,
 )
 from robustrank.result.history import Attempt, Check, History
 from robustrank.result.labels import check_numeric, frame_like, frame_values, is_frame
@@ -61,5 +62,6 @@ __all__ = [
     "objection_sentences",
     "read_archive",
     "singular_values",
+    "title_of",
     "with_gaps",
 ]

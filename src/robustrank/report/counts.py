@@ -1,4 +1,4 @@
-"""How many observed entries the rows and columns have, and which of them are undecided."""
+"""Numbers of measurements: the entries of rows and columns, and what is rejected where."""
 
 from __future__ import annotations
 
@@ -7,31 +7,62 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from robustrank.report.canvas import INLIER, OUTLIER, Key, Picture, draw
-from robustrank.report.completion.arrays import Axis, CompletionArrays
+from robustrank.report.arrays import Arrays, Axis
+from robustrank.report.canvas import INLIER, OUTLIER, Key, Sketch, count_ticks
 
 Values = np.ndarray[Any, Any]
 
+_SIZE = (4.5, 2.75)
 _BARS = 40
 # Bars double in width if the largest number of entries is more than this times the median.
 _SKEWED = 12
 _LABELED = 5  # bars, at most, if each stands for a range
 
 
-def entry_counts(arrays: CompletionArrays) -> list[Picture]:
-    """A histogram for the rows and one for the columns."""
-    return [
-        _counts("row", arrays.rows, entries_per(arrays.rows, arrays.entry_rows)),
-        _counts("column", arrays.columns, entries_per(arrays.columns, arrays.entry_columns)),
-    ]
+def rejected_by_index(arrays: Arrays) -> Sketch:
+    """How many of the measurements next to each other are rejected: sensors often are."""
+    total = len(arrays.rejected)
+    starts = np.unique(np.linspace(0, total, min(total, _BARS) + 1).astype(int))
+    lengths = np.diff(starts)
+    rejected = np.add.reduceat(arrays.rejected.astype(int), starts[:-1])
+
+    def paint(axes: Axes) -> None:
+        axes.bar(starts[:-1], rejected / lengths, lengths, align="edge", color=OUTLIER)
+        axes.set_xlim(0, total)
+        axes.set_ylim(0, 1)
+        axes.set_yticks([0, 0.5, 1], ["0%", "50%", "100%"])
+        count_ticks(axes.xaxis, 6)
+        axes.grid(visible=True, axis="y")
+        axes.set_xlabel("index of the measurement")
+        axes.set_ylabel("rejected")
+
+    largest = int(np.argmax(rejected / lengths))
+    return Sketch(
+        "Outliers by index",
+        "The share of the measurements that are rejected, for blocks of successive measurements. "
+        "If a few bars are much higher than the others, check what these measurements have in "
+        "common: a sensor, a time, a unit.",
+        "rejected",
+        f"Share of rejected measurements by index, at most {rejected[largest]:,} of "
+        f"{lengths[largest]:,} from index {starts[largest]:,}",
+        _SIZE,
+        paint,
+    )
 
 
-def entries_per(axis: Axis, places: Values, flags: Values | None = None) -> Values:
-    """The number of entries, or of flagged entries, of each row or column."""
-    chosen = places if flags is None else places[flags]
-    return np.bincount(chosen, minlength=axis.size)
+def entry_counts(arrays: Arrays) -> list[Sketch]:
+    """A histogram for the rows and one for the columns, unless all have the same number."""
+    if arrays.places is None:
+        return []
+    sides = zip(("row", "column"), (arrays.rows, arrays.columns), arrays.places, strict=True)
+    counted = [(what, axis, entries_per(axis, places)) for what, axis, places in sides]
+    return [_counts(*side) for side in counted if side[2].min() < side[2].max()]
+
+
+def entries_per(axis: Axis, places: Values) -> Values:
+    """The number of entries of each row or column."""
+    return np.bincount(places, minlength=axis.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +100,7 @@ class CountBins:
         return 0.88 * (1.0 if self.is_doubling else float(self.starts[1] - self.starts[0]))
 
 
-def _counts(what: str, axis: Axis, counts: Values) -> Picture:
+def _counts(what: str, axis: Axis, counts: Values) -> Sketch:
     bins = CountBins.of(counts)
     undecided, decided = bins.count(counts[axis.undecided]), bins.count(counts[~axis.undecided])
 
@@ -85,8 +116,8 @@ def _counts(what: str, axis: Axis, counts: Values) -> Picture:
         f"Histogram of the number of observed entries per {what}, from {counts.min():,} to "
         f"{counts.max():,}: {', '.join(key.label for key in keys)}"
     )
-    svg = draw(f"{what}-counts", described, (4.5, 2.75), paint)
-    return Picture(f"Entries per {what}", _caption(what, counts), svg, keys)
+    caption = _caption(what, counts)
+    return Sketch(f"Entries per {what}", caption, f"{what}-counts", described, _SIZE, paint, keys)
 
 
 def _caption(what: str, counts: Values) -> str:
@@ -106,12 +137,10 @@ def _label(axes: Axes, what: str, bins: CountBins) -> None:
         ends = [(int(bins.starts[k]), int(bins.starts[k + 1]) - 1) for k in shown]
         axes.set_xticks([*shown], [_range(*both) for both in ends])
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        count_ticks(axes.xaxis, 6)
     margin = 0.7 * bins.width
     axes.set_xlim(bins.centers[0] - margin, bins.centers[-1] + margin)
-    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    count_ticks(axes.yaxis)
     axes.grid(visible=True, axis="y")
     axes.set_xlabel(f"observed entries of a {what}")
     axes.set_ylabel(f"{what}s")

@@ -1,4 +1,4 @@
-"""The convergence curves and the singular values."""
+"""Curves and dots: convergence, singular values, and the ranks that were compared."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from robustrank.report.canvas import (
     OUTLIER,
     SERIES,
     Key,
-    Picture,
+    Sketch,
+    count_ticks,
     decades,
-    draw,
     line_style,
 )
 from robustrank.report.formatting import number, solver_labels
-from robustrank.result import History, Result
+from robustrank.result import History, RankTable, Result
 
 Values = np.ndarray[Any, Any]
 
@@ -31,30 +31,32 @@ _SQUARER = (4.5, 3.1)
 _UNEVEN = 20
 # Singular values with a larger ratio than this are shown on a logarithmic axis.
 _SPREAD = 30
+_SMALLEST = 1e-16  # smaller errors of predictions are drawn here
 
 
-def convergence(recoveries: Sequence[Result]) -> Picture:
-    """The misfit against iterations, one curve per solver."""
-    curves = [_curve(recovery.history) for recovery in recoveries]
-    names = solver_labels(recoveries)
-    ends = [_last(recovery.history) for recovery in recoveries]
+def convergence(results: Sequence[Result]) -> Sketch:
+    """The misfit against iterations, one curve per solver that has a history."""
+    curves = [_curve(result.history) for result in results]
+    ends = [_last(result.history) for result in results]
     keys = tuple(
         Key(f"{name}, ends at {end}", SERIES[i % len(SERIES)], "line", DASHES[i % len(DASHES)])
-        for i, (name, end) in enumerate(zip(names, ends, strict=True))
+        for i, (name, end) in enumerate(zip(solver_labels(results), ends, strict=True))
     )
 
     def paint(axes: Axes) -> None:
         for key, (iterations, misfit) in zip(keys, curves, strict=True):
             axes.plot(iterations, misfit, color=key.color, linewidth=1.6, linestyle=line_style(key))
             axes.plot(iterations[-1:], misfit[-1:], "o", color=key.color, markersize=4)
-        _label_convergence(axes, [recovery.iterations for recovery in recoveries])
+        _label_convergence(axes, [result.iterations for result in results])
 
-    described = "; ".join(key.label for key in keys)
-    return Picture(
+    return Sketch(
         "Convergence",
         "The misfit is the median |residual| divided by the median |y|. A steadily falling curve "
         "is converging; a curve that stays flat at a high misfit has stalled.",
-        draw("convergence", f"Misfit against iterations: {described}", _SIZE, paint),
+        "convergence",
+        f"Misfit against iterations: {'; '.join(key.label for key in keys)}",
+        _SIZE,
+        paint,
         keys,
     )
 
@@ -77,16 +79,16 @@ def _label_convergence(axes: Axes, iterations: Sequence[int]) -> None:
     axes.set_ylabel("misfit")
     if max(iterations) > _UNEVEN * max(min(iterations), 1):
         axes.set_xscale("symlog", linthresh=1)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+        count_ticks(axes.xaxis, 6)
     axes.set_xlim(left=0)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
-def spectrum(found: Values, true: Values | None = None, *, matrix: str = "recovered") -> Picture:
-    """The singular values of the recovered or completed matrix, and of the true one if known."""
-    found = _shown(found)
-    true = None if true is None else _shown(true)
+def singular_values(found: Values, true: Values | None = None) -> Sketch:
+    """The singular values of the recovered matrix, and of the true one if known."""
+    found = found[np.isfinite(found)]
+    true = None if true is None else true[np.isfinite(true)]
     everything = found if true is None else np.concatenate([found, true])
 
     def paint(axes: Axes) -> None:
@@ -96,21 +98,17 @@ def spectrum(found: Values, true: Values | None = None, *, matrix: str = "recove
         axes.plot(*_points(found, use_logs), "o", ms=5, color=INLIER)
         _label_spectrum(axes, use_logs, top=1.12 * everything.max(initial=0.0))
 
-    keys: tuple[Key, ...] = (Key(matrix, INLIER, "dot"),)
+    keys: tuple[Key, ...] = ()
     caption = (
-        f"The singular values of the {matrix} matrix, largest first. If the last ones are close "
+        "The singular values of the recovered matrix, largest first. If the last ones are close "
         "to zero, a lower rank is sufficient."
     )
     if true is not None:
-        keys = (*keys, Key("true", OUTLIER, "ring"))
+        keys = Key("recovered", INLIER, "dot"), Key("true", OUTLIER, "ring")
         caption += " Each dot should be at the center of its ring."
     shown = ", ".join(number(value) for value in found[:8]) or "none is finite"
-    svg = draw("spectrum", f"Singular values, largest first: {shown}", _SQUARER, paint)
-    return Picture("Singular values", caption, svg, keys)
-
-
-def _shown(values: Values) -> Values:
-    return values[np.isfinite(values)]
+    described = f"Singular values, largest first: {shown}"
+    return Sketch("Singular values", caption, "spectrum", described, _SQUARER, paint, keys)
 
 
 def _spread(values: Values) -> float:
@@ -138,8 +136,35 @@ def _label_spectrum(axes: Axes, use_logs: bool, top: float) -> None:
         axes.set_ylim(0, top or 1.0)
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
+    count_ticks(axes.xaxis, 8)
     axes.margins(x=0.1)
     axes.grid(visible=True, axis="y")
     axes.set_xlabel("index")
     axes.set_ylabel("singular value")
+
+
+def ranks(table: RankTable) -> Sketch:
+    """The error of predictions against the rank, with the chosen rank marked."""
+    rows = [row for row in table.rows if np.isfinite(row.error)]
+    compared = np.asarray([row.rank for row in rows])
+    errors = np.log10(np.maximum([row.error for row in rows], _SMALLEST))
+    chosen = compared == table.chosen
+
+    def paint(axes: Axes) -> None:
+        axes.plot(compared, errors, "-o", ms=5, lw=1.2, color=INLIER)
+        axes.plot(compared[chosen], errors[chosen], "o", ms=10, mfc="none", mec=OUTLIER, mew=1.6)
+        axes.margins(x=0.1, y=0.1)
+        decades(axes.yaxis, *axes.get_ylim())
+        count_ticks(axes.xaxis, 8)
+        axes.grid(visible=True, axis="y")
+        axes.set_xlabel("rank")
+        axes.set_ylabel("error of predictions")
+
+    caption = (
+        "The expected error for a measurement that was not used, relative to a typical one, for "
+        f"each rank that was compared. Rank: {table.sentence}."
+    )
+    shown = ", ".join(f"{row.rank}: {number(row.error)}" for row in rows[:12])
+    keys = Key("compared", INLIER, "dot"), Key("chosen", OUTLIER, "ring")
+    described = f"Error of predictions by rank: {shown}"
+    return Sketch("Ranks", caption, "ranks", described, _SQUARER, paint, keys)

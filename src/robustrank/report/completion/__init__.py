@@ -1,1 +1,0 @@
-"""The report page about a completed matrix."""

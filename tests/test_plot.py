@@ -1,0 +1,148 @@
+"""Figures of a result on axes of matplotlib: what is drawn is what the result says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import colormaps, pyplot
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+
+import robustrank as rr
+from robustrank.report.canvas import OUTLIER
+from robustrank.simulate import plant_entries
+
+PLANTED = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, rng=1)
+RECOVERY = rr.recover(PLANTED.A, PLANTED.y, 2, solver="median-tgd")
+VANILLA = rr.recover(PLANTED.A, PLANTED.y, 2, solver=rr.solvers.VanillaGD(max_iterations=50))
+ENTRIES = plant_entries(40, 30, 2, 800, outliers=0.1, rng=1)
+COMPLETED = rr.complete(ENTRIES.incomplete)
+DRAWN: dict[str, Callable[..., Axes]] = {name: getattr(rr.plot, name) for name in rr.plot.__all__}
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    pyplot.close("all")
+
+
+def result_for(name: str) -> rr.Result:
+    return COMPLETED if name in ("matrix", "outliers", "ranks") else RECOVERY
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_axes_are_those_given_or_those_of_a_new_figure(name: str) -> None:
+    result = result_for(name)
+    own = DRAWN[name](result)
+    assert pyplot.get_fignums() == [1]
+    assert own.figure.number == 1  # type: ignore[union-attr]
+    _, (first, second) = pyplot.subplots(1, 2)
+    assert DRAWN[name](result, ax=second) is second
+    assert not first.has_data()
+    assert second.has_data()
+    second.figure.canvas.draw()
+
+
+def test_matrix_has_a_pixel_for_each_entry_and_grays_out_what_is_undecided() -> None:
+    undecided = replace(COMPLETED, undecided_rows=np.array([3, 7]))
+    ax = rr.plot.matrix(undecided)
+    pixels = np.asarray(ax.get_images()[0].get_array())
+    assert pixels.shape == (40, 30, 4)
+    opaque = np.full(40, 255)
+    opaque[[3, 7]] = 56  # 22%
+    assert np.array_equal(pixels[..., 3], np.repeat(opaque[:, None], 30, axis=1))
+    assert legend_of(ax) == ["undecided"]
+    largest = np.unravel_index(np.argmax(COMPLETED.matrix), (40, 30))
+    assert np.allclose(pixels[largest], 255 * np.asarray(colormaps["viridis"](0.93)), atol=1)
+
+
+def test_ticks_of_a_data_frame_are_its_labels() -> None:
+    frame = pd.DataFrame(ENTRIES.incomplete, index=[f"row {i}" for i in range(40)])
+    ax = rr.plot.matrix(rr.complete(frame))
+    ax.figure.canvas.draw()
+    shown = [label.get_text() for label in ax.get_yticklabels()]
+    assert "row 8" in shown
+    assert {text.split()[0] for text in shown if text} == {"row"}
+
+
+def test_outliers_of_entries_are_marked() -> None:
+    ax = rr.plot.outliers(COMPLETED)
+    pixels = np.asarray(ax.get_images()[0].get_array())
+    marked = np.all(pixels[..., :3] == np.round(255 * np.asarray(to_rgb(OUTLIER))), axis=-1)
+    assert np.array_equal(marked, COMPLETED.outliers)
+    assert np.array_equal(pixels[..., 3] > 0, np.isfinite(ENTRIES.incomplete))
+    assert legend_of(ax) == ["outlier", "not observed"]
+
+
+def test_outliers_of_measurements_are_counted_by_index() -> None:
+    flags = np.zeros(400, bool)
+    flags[100:120] = True
+    ax = rr.plot.outliers(replace(RECOVERY, outliers=flags))
+    bars = {bar.get_x(): bar.get_height() for bar in ax.patches}  # type: ignore[attr-defined]
+    assert {start for start, height in bars.items() if height} == {100, 110}
+    assert max(bars.values()) == 1
+
+
+def test_residuals_are_counted_and_the_cutoff_is_marked() -> None:
+    ax = rr.plot.residuals(RECOVERY)
+    assert legend_of(ax) == ["380 inliers", "20 rejected"]
+    assert sum(bar.get_height() for bar in ax.patches) == 400  # type: ignore[attr-defined]
+    assert RECOVERY.cutoff is not None
+    assert ax.lines[0].get_xdata()[0] == pytest.approx(np.log10(RECOVERY.cutoff))  # type: ignore[index]
+    assert ax.get_ylabel() == "measurements"
+    assert rr.plot.residuals(COMPLETED).get_ylabel() == "entries"
+
+
+def test_singular_values_are_drawn() -> None:
+    ax = rr.plot.singular_values(RECOVERY)
+    assert np.allclose(ax.lines[0].get_ydata(), RECOVERY.singular_values())
+
+
+def test_misfits_are_drawn_for_each_solver() -> None:
+    ax = rr.plot.convergence(RECOVERY, VANILLA)
+    misfits = RECOVERY.history.column("misfit")
+    assert np.allclose(10.0 ** np.asarray(ax.lines[0].get_ydata()), misfits[misfits > 0])
+    assert [label.split(",")[0] for label in legend_of(ax)] == ["median-TGD", "vanilla-GD"]
+    with pytest.raises(ValueError, match="the result has no history; expected a result of recover"):
+        rr.plot.convergence(COMPLETED)
+
+
+def test_ranks_are_drawn_and_the_chosen_one_is_marked() -> None:
+    result = rr.recover(PLANTED.A, PLANTED.y)
+    ax = rr.plot.ranks(result)
+    assert result.rank_table is not None
+    assert np.asarray(ax.lines[0].get_xdata()).tolist() == [
+        row.rank for row in result.rank_table.rows
+    ]
+    assert np.asarray(ax.lines[1].get_xdata()).tolist() == [result.rank]
+    with pytest.raises(ValueError, match="no rank_table; expected one that was computed without"):
+        rr.plot.ranks(RECOVERY)
+
+
+def legend_of(ax: Axes) -> list[str]:
+    legend = ax.get_legend()
+    assert legend is not None
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_matplotlib_is_imported_when_it_is_needed() -> None:
+    code = """
+import sys
+import robustrank as rr
+assert "matplotlib" not in sys.modules
+planted = rr.simulate.plant(12, 10, 1, 200, rng=1)
+result = rr.recover(planted.A, planted.y, 1)
+sys.modules["matplotlib"] = None
+rr.plot.matrix(result)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.strip().splitlines()[-1] == (
+        "ImportError: robustrank.plot needs matplotlib; install it with: "
+        "pip install 'robustrank[report]'"
+    )
