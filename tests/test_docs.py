@@ -197,7 +197,7 @@ def listed_names() -> set[str]:
 
 def public_names() -> set[str]:
     names = {f"robustrank.{name}" for name in rr.__all__}
-    modules = ("metrics", "operators", "simulate", "solvers", "theory")
+    modules = ("metrics", "operators", "plot", "simulate", "solvers", "theory")
     names -= {f"robustrank.{name}" for name in modules}
     estimators = import_module("robustrank.estimators")
     return names | {f"robustrank.estimators.{name}" for name in estimators.__all__}

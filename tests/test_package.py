@@ -39,6 +39,7 @@ PUBLIC_NAMES = [
     "metrics",
     "operators",
     "plan",
+    "plot",
     "recover",
     "recover_many",
     "robust_pca",

@@ -28,6 +28,7 @@ DRAWN: dict[str, Callable[..., Axes]] = {name: getattr(rr.plot, name) for name i
 
 @pytest.fixture(autouse=True)
 def closed() -> Iterator[None]:
+    pyplot.close("all")  # of other tests in this process
     yield
     pyplot.close("all")
 

@@ -62,7 +62,7 @@ def test_the_deadline(clock: Clock) -> None:
     clock.forward(1.0)
     with pytest.raises(OutOfTime):
         run.check()
-    assert run.stopped is None  # only ``finish`` knows that
+    assert run.stopped is None  # only the end of ``with run:`` knows that
 
 
 def test_iterations_end_after_nine_tenths_of_the_time_that_is_left(clock: Clock) -> None:
@@ -83,38 +83,26 @@ def test_a_callback_is_told_about_the_progress(answer: bool | None) -> None:
         return answer
 
     shown = progress()
-    Run(callback).report(lambda: shown)
+    Run(callback).report(shown)
     assert seen == [shown]
 
 
 def test_a_callback_that_returns_true_stops_the_run() -> None:
     with pytest.raises(Stopped) as caught:
-        Run(lambda _: True).report(progress)
+        Run(lambda _: True).report(progress())
     assert caught.value.reason is StopReason.CALLBACK
     assert str(caught.value) == "the callback stopped the run"
 
 
-def test_without_a_callback_no_progress_is_computed() -> None:
-    def never() -> Progress:
-        raise AssertionError
-
-    Run().report(never)
+def test_without_a_callback_nothing_happens() -> None:
+    Run().report(progress())
 
 
-def raising(error: BaseException) -> Any:
-    def work() -> str:
-        raise error
-
-    return work
-
-
-def never() -> str:
-    raise AssertionError
-
-
-def test_work_that_ends_is_returned() -> None:
-    run = Run()
-    assert run.finish(lambda: "done", never) == "done"
+def test_what_ends_by_itself_leaves_no_trace() -> None:
+    run, done = Run(), False
+    with run:
+        done = True
+    assert done
     assert (run.stopped, run.lost) == (None, None)
 
 
@@ -131,12 +119,8 @@ def test_work_that_ends_is_returned() -> None:
 )
 def test_every_interruption_is_handled(error: BaseException, reason: StopReason) -> None:
     run = Run()
-
-    def so_far() -> str:
-        assert run.stopped is reason  # known to what makes the result
-        return "so far"
-
-    assert run.finish(raising(error), so_far) == "so far"
+    with run:
+        raise error
     assert run.stopped is reason
     assert run.lost is (LOST if error is LOST else None)
 
@@ -146,23 +130,16 @@ def test_every_interruption_is_handled(error: BaseException, reason: StopReason)
 )
 def test_other_exceptions_are_not_handled(error: BaseException) -> None:
     run = Run()
-    with pytest.raises(type(error)) as caught:
-        run.finish(raising(error), never)
+    with pytest.raises(type(error)) as caught, run:
+        raise error
     assert caught.value is error
     assert (run.stopped, run.lost) == (None, None)
-
-
-def test_ctrl_c_while_the_result_so_far_is_made_is_not_handled() -> None:
-    run = Run()
-    with pytest.raises(KeyboardInterrupt):
-        run.finish(raising(OutOfTime()), raising(KeyboardInterrupt()))
 
 
 INTERRUPTIONS = {"Stopped", "OutOfTime", "DataLost", "KeyboardInterrupt"}
 # Where an interruption may be caught, and which: the run; the command line and the validation of
 # the input, which have no result; and one for which there is a result without the tests.
 HANDLERS = {
-    "run.py": INTERRUPTIONS,
     "search/one_problem.py": {"OutOfTime"},
     "api/running.py": {"DataLost", "OutOfTime"},
     "cli/__init__.py": {"KeyboardInterrupt"},

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from types import TracebackType
 
 from robustrank.backend import Array
 from robustrank.operators import DataLost, OutOfTime
 from robustrank.result import Check, StopReason
 
-T = TypeVar("T")
 Factors = tuple[Array, Array]
 
 # The share of the time limit that iterations may use; the rest is for the certificate.
@@ -89,7 +88,7 @@ class Run:
     """What all parts of one call share: the deadline, the callback, and why it ended early.
 
     Wherever a call is stopped (by the time limit, the callback, Ctrl-C or lost data), an exception
-    leaves the computation; ``finish`` is the only place that handles it.
+    leaves the computation. It ends where the part ``with run:`` ends, and nowhere else.
 
     Parameters
     ----------
@@ -123,19 +122,24 @@ class Run:
         now = time.perf_counter()
         return now + _ITERATING * (self.ends - now)
 
-    def report(self, progress: Callable[[], Progress]) -> None:
+    def report(self, progress: Progress) -> None:
         """Tell the callback about the progress; raise if it returns true."""
-        if self.callback is not None and self.callback(progress()):
+        if self.callback is not None and self.callback(progress):
             raise Stopped(StopReason.CALLBACK)
 
-    def finish(self, work: Callable[[], T], otherwise: Callable[[], T]) -> T:
-        """The result of ``work`` or, if the run is stopped, of ``otherwise``."""
-        try:
-            return work()
-        except (Stopped, OutOfTime, DataLost, KeyboardInterrupt) as error:
-            self.stopped = _reason_of(error)
-            self.lost = error if isinstance(error, DataLost) else None
-            return otherwise()
+    def __enter__(self) -> Run:
+        """Begin a part of the call that may be stopped: ``with run: …``."""
+        return self
+
+    def __exit__(
+        self, _kind: object, error: BaseException | None, _trace: TracebackType | None
+    ) -> bool:
+        """End it; if it was stopped, the exception ends here, and ``stopped`` says why."""
+        if not isinstance(error, (Stopped, OutOfTime, DataLost, KeyboardInterrupt)):
+            return False
+        self.stopped = _reason_of(error)
+        self.lost = error if isinstance(error, DataLost) else None
+        return True
 
 
 def _reason_of(error: BaseException) -> StopReason:

@@ -152,7 +152,7 @@ def test_malformed_files_are_refused(change: str, archive: dict[str, Any], tmp_p
         rr.load(tmp_path / "odd.npz")
 
 
-@pytest.mark.parametrize("status", ["RECOVERED", "INCONCLUSIVE", "FINE"])
+@pytest.mark.parametrize("status", ["RECOVERED", "INCONCLUSIVE"])
 def test_the_status_in_a_file_is_not_believed(
     status: str, archive: dict[str, Any], tmp_path: Path
 ) -> None:

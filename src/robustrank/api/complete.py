@@ -37,7 +37,6 @@ from robustrank.completion.refinement import CUTOFF
 from robustrank.inputs import as_operator
 from robustrank.linalg import lower_median
 from robustrank.result import (
-    Certificate,
     RankTable,
     Result,
     SampledObservations,
@@ -154,17 +153,15 @@ def _completed(
     with full_precision(data.values), np.errstate(all="ignore"), threads:
         sample = Sample.of(part.entries, usable.of(data.values) / unit)
 
-        def found() -> tuple[Solution, Certificate, RankTable | None]:
+        table: RankTable | None = None
+        solution: Solution | None = None
+        with run:
             search = Search(sample, generator, watch)
             solution = search.run(None if rank is None else min(rank, *sample.shape))
             table = search.rank_table(solution) if rank is None else None
-            return solution, certified(solution, sample.size, unit), table
-
-        def stopped() -> tuple[Solution, Certificate, None]:
-            solution = unfinished(sample, watch.latest)
-            return solution, certified(solution, sample.size, unit, tested=False), None
-
-        solution, certificate, table = run.finish(found, stopped)
+        tested = solution is not None
+        solution = solution or unfinished(sample, watch.latest)
+        certificate = certified(solution, sample.size, unit, tested=tested)
         factors = in_user_units(solution.left, solution.right)
         xp, places = namespace(solution.left), part.entries.row_places
         inliers = xp.asarray(solution.inliers, device=like(solution.left)["device"])

@@ -16,7 +16,7 @@ from robustrank.completion import (
     solve_by_columns,
 )
 from robustrank.completion.refinement import CUTOFF
-from robustrank.result import Certificate, MatrixObservations, Result
+from robustrank.result import MatrixObservations, Result
 from robustrank.run import Run
 
 Matrix = np.ndarray[Any, Any]
@@ -36,16 +36,12 @@ def split_large(X: Matrix, rank: int | None, rng: np.random.Generator, run: Run)
     given = X.T if transposed else X
     entries, watch = int(np.count_nonzero(np.isfinite(X))), Watch(run)
 
-    def found() -> tuple[Solution, float, Certificate]:
-        solution, typical = solve_by_columns(given, rank, rng, watch)
-        return solution, typical, certified(solution, entries)
-
-    def stopped() -> tuple[Solution, float, Certificate]:
-        solution = _unfinished(given.shape, watch)
-        return solution, math.nan, certified(solution, entries, tested=False)
-
+    found: tuple[Solution, float] | None = None
     with np.errstate(all="ignore"):
-        solution, typical, certificate = run.finish(found, stopped)
+        with run:
+            found = solve_by_columns(given, rank, rng, watch)
+        solution, typical = found or (_unfinished(given.shape, watch), math.nan)
+        certificate = certified(solution, entries, tested=found is not None)
     left, right = np.asarray(solution.left), np.asarray(solution.right)
     rows, columns = (
         np.flatnonzero(~part) for part in (solution.support.rows, solution.support.columns)

@@ -212,17 +212,12 @@ def _first_outcomes(
     if len(problems) == 1:
         return [None]
     solver, drives = first_solver(chosen), list[Drive[Any]]()
-
-    def found() -> list[Outcome | None]:
-        solved = [one.with_unit_rows if solver.unit_rows else one for one in problems]
-        drives.append(Drive(solved, solver, run))
-        return [*drives[0].to_the_end(generator)]
-
-    def stopped() -> list[Outcome | None]:
-        return [*drives[0].outcomes()] if drives else [None] * len(problems)
-
     with full_precision(problems[0].y), np.errstate(all="ignore"):
-        return run.finish(found, stopped)
+        with run:
+            solved = [one.with_unit_rows if solver.unit_rows else one for one in problems]
+            drives.append(Drive(solved, solver, run))
+            return [*drives[0].to_the_end(generator)]
+        return [*drives[0].outcomes()] if drives else [None] * len(problems)
 
 
 def _as_far_as_known(

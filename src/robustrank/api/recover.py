@@ -180,19 +180,6 @@ def recover(
         )
     found: list[Result] = []
 
-    def solved() -> Result:
-        threads = limited_blas_threads(threads_for(problem.numbers))
-        with explain_memory_errors(memory_needed(A)), threads:
-            found.append(
-                solve_without_rank(problem, chosen, as_generator(rng), run, start=factors)
-                if rank is None
-                else solve(problem, chosen, as_generator(rng), run, start=factors)
-            )
-        return finished(with_remedy(found[0], problem, rank))
-
-    def stopped() -> Result:
-        return finished(found[0] if found else nothing_found(problem, first_solver(chosen)))
-
     def finished(result: Result) -> Result:
         whole = replace(
             positive_semidefinite(result) if psd else result,
@@ -204,7 +191,16 @@ def recover(
         )
         return replace(whole, accuracy=partial(recovery_error_bars, problem, whole, as_operator))
 
-    result = run.finish(solved, stopped)
+    with run:
+        threads = limited_blas_threads(threads_for(problem.numbers))
+        with explain_memory_errors(memory_needed(A)), threads:
+            found.append(
+                solve_without_rank(problem, chosen, as_generator(rng), run, start=factors)
+                if rank is None
+                else solve(problem, chosen, as_generator(rng), run, start=factors)
+            )
+        found.append(finished(with_remedy(found[0], problem, rank)))
     if run.stopped is StopReason.INTERRUPTED:
-        raise interruption(run, result)
-    return result
+        so_far = found[0] if found else nothing_found(problem, first_solver(chosen))
+        raise interruption(run, finished(so_far))
+    return found[-1]

@@ -51,11 +51,10 @@ class Watch:
             rows, columns = self._units
             P, Q = rows[:, None] * P, columns[:, None] * Q
         self._reported, self.steps = (P, Q), self.steps + 1
-        of_whole, nan = self.of_whole, math.nan
-        check = Check(self.steps, nan, nan, 0, self._run.seconds, nan)
-        self._run.report(
-            lambda: Progress(
-                self.stage, fraction, check, lambda: self._in_user_units(*of_whole(P, Q))
+        if self._run.callback is not None:
+            of_whole, nan = self.of_whole, math.nan
+            check = Check(self.steps, nan, nan, 0, self._run.seconds, nan)
+            self._run.report(
+                Progress(self.stage, fraction, check, lambda: self._in_user_units(*of_whole(P, Q)))
             )
-        )
         self._run.check()

@@ -12,6 +12,7 @@ import numpy as np
 
 from robustrank.backend import to_numpy
 from robustrank.result.certificate import Certificate
+from robustrank.result.status import Status
 
 if TYPE_CHECKING:
     from robustrank.result.result import Result
@@ -42,7 +43,7 @@ def meaning_of(result: Result) -> str:
 def advice_of(result: Result) -> str:
     """What to do next: the advice of the status, or of why the run ended, and what would help."""
     text = _ZERO[1] if _is_zero(result) else result.status.advice
-    if result.stopped is not None and not result.certified:
+    if result.stopped is not None and result.status is Status.INCONCLUSIVE:
         text = result.stopped.advice
     return f"{text.replace('measurements', noun_of(result))} {result.remedy}".rstrip()
 
@@ -156,7 +157,7 @@ def noise_sentence(certificate: Certificate, noun: str = "measurements") -> str:
     return (
         f"{certificate.inliers:,} of {counted_measurements(certificate, noun)} fit within the "
         f"noise, σ ≈ {certificate.sigma:.3g} ({100 * certificate.noise:.2g}% of a typical "
-        "measurement)"
+        f"{'entry' if noun == 'entries' else 'measurement'})"
     )
 
 

@@ -123,8 +123,8 @@ class Status(Enum):
 _FLAT_MISFIT = "If it was flat, add measurements, lower the rank, or check for too many outliers."
 
 _ADVICE = {
-    StopReason.TIME_LIMIT: "If the misfit was still decreasing, increase the time limit. "
-    + _FLAT_MISFIT,
+    StopReason.TIME_LIMIT: "The factors are the best that were found by then. Increase the time "
+    "limit to get a complete result.",
     StopReason.CALLBACK: "The factors are the best that were found by then. Run again to get a "
     "complete result.",
     StopReason.INTERRUPTED: "The factors are the best that were found by then. Run again to get a "

@@ -58,13 +58,11 @@ def solve(
     outcome ``first``.
     """
     search = Search(problem, chosen, rng, run, start)
-
-    def found() -> Result:
-        search.explore(first)
-        return search.best()
-
     with full_precision(problem.y), np.errstate(all="ignore"):
-        return run.finish(found, search.best)
+        with run:
+            search.explore(first)
+            return search.best()
+        return search.best()  # what was found by then
 
 
 @dataclass(frozen=True, eq=False)

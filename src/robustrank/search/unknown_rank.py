@@ -39,7 +39,9 @@ def solve_without_rank(
     """
     search = _RankSearch(problem, chosen, rng, run, RankGrowth(problem, run, start))
     with full_precision(problem.y), np.errstate(all="ignore"):
-        return run.finish(search.result, search.stopped)
+        with run:
+            return search.result()
+        return search.stopped()
 
 
 @dataclass(eq=False)

@@ -77,7 +77,8 @@ class Monitor:
             self.stop(StopReason.DIVERGED)
             return
         self._state, self._iteration = state, iteration
-        self._run.report(lambda: self._progress(check))
+        if self._run.callback is not None:
+            self._run.report(self._progress(check))
         converged = check.iteration and self._tolerance and check.change <= self._tolerance
         if converged or (self._until is not None and self._until(check)):
             self.stop(None)
