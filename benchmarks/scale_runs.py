@@ -24,7 +24,7 @@ from unittest import mock
 import numpy as np
 
 import robustrank as rr
-from robustrank.api.inputs import engine_of
+from robustrank.api.running import engine_of
 from robustrank.backend import memory_bytes
 from robustrank.cluster import local_cluster
 from robustrank.files import create_npy

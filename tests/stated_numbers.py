@@ -14,25 +14,23 @@ import numpy as np
 from robustrank import problem
 from robustrank.api import large_pca, many
 from robustrank.certificate import (
-    clusters,
     conclusion,
-    counting,
     determination,
     evidence,
     held_out,
-    noise,
     parts,
     rank_check,
 )
 from robustrank.completion import conclusion as completed
-from robustrank.completion import contested, refinement, repair, residual_structure, scales, support
+from robustrank.completion import contested, refinement, repair, sample, support
+from robustrank.completion import held_out as held_out_entries
 from robustrank.completion import search as completion
 from robustrank.completion.ridge_path import RidgePath
 from robustrank.operators import linear_map
 from robustrank.outofcore import sharded
 from robustrank.planning import curves
 from robustrank.result import rank_table
-from robustrank.search import attempts, final_fit, one_problem, second_solution
+from robustrank.search import final_fit, one_problem, results, second_solution
 from robustrank.solvers import base, evidence_fit, gauss_newton
 from robustrank.solvers.message_passing import outlier_density, relations
 from robustrank.solvers.message_passing import solver as messages
@@ -72,8 +70,8 @@ def _tolerance_of_completion() -> float:
 _path = RidgePath()
 _first_messages: Any = MESSAGES.first
 _fault_messages: Any = FAULTS.first
-_exact = small(counting._SMALL)
-_low, _high = noise._USUAL_KURTOSIS
+_exact = small(evidence._SMALL)
+_low, _high = evidence._USUAL_KURTOSIS
 _last_step = gauss_newton._SMALLEST_VALUES * SOFT.tolerance
 _last_roundings = gauss_newton._ROUNDINGS * SOFT.tolerance
 
@@ -115,16 +113,17 @@ STATED: dict[str, list[str]] = {
     ],
     "docs/guide/certificate.md": [
         f"by more than a factor of {final_fit._SIMILAR:g} between the tenth and the ninetieth",
-        f"at an angle below {clusters._ANGLE:g}, are repetitions",
-        f"by {word(clusters._PROBES)} random directions in the tangent map (neighbors in "
-        f"{clusters._PROBES} dimensions at an angle of {clusters._ANGLE:g}",
-        f"confirmed by {word(clusters._PROBES)} more, and only then by "
-        f"{word(clusters._CONFIRMING_PROBES)} passes",
-        f"its residual is at most {_exact} ({counting._ROUNDINGS:,} machine epsilons in float32)",
-        f"within the tolerance are below {counting._MOSTLY_BELOW:g} times it, they are noise",
-        f"more than {word(counting._BEYOND - 1)} residuals (plus {word(counting._BEYOND - 1)} "
-        f"times {_exact} m) are above the tolerance and within {word(counting._BEYOND)} times it",
-        f"must fit d + {counting._MARGIN} + {counting._MARGIN} · {_exact} m measurements",
+        f"at an angle below {parts._ANGLE:g}, are repetitions",
+        f"by {word(parts._PROBES)} random directions in the tangent map (neighbors in "
+        f"{parts._PROBES} dimensions at an angle of {parts._ANGLE:g}",
+        f"confirmed by {word(parts._PROBES)} more, and only then by "
+        f"{word(parts._CONFIRMING_PROBES)} passes",
+        f"its residual is at most {_exact} ({evidence._EXACT_ROUNDINGS:,} machine epsilons in "
+        "float32)",
+        f"within the tolerance are below {evidence._MOSTLY_BELOW:g} times it, they are noise",
+        f"more than {word(evidence._BEYOND - 1)} residuals (plus {word(evidence._BEYOND - 1)} "
+        f"times {_exact} m) are above the tolerance and within {word(evidence._BEYOND)} times it",
+        f"must fit d + {evidence._MARGIN} + {evidence._MARGIN} · {_exact} m measurements",
         f"may be fitted to {small(determination._CLOSE)} in all of "
         f"{word(determination._PROBES)} cases",
         f"(below {small(parts._INFORMS)} of the largest, in energy)",
@@ -149,8 +148,8 @@ STATED: dict[str, list[str]] = {
         f"{base._FEW_UNKNOWNS} unknowns, and else for {evidence_fit._PATIENCE}",
         f"if the noise is at most {percent(one_problem._LOW_NOISE)} of τ, the evidence "
         f"{one_problem._AMPLE:g} times what is required",
-        f"(up to {noise._CONSPICUOUS:g}, and a kurtosis between {_low:g} and {_high:g})",
-        f"by more than {word(attempts._DIFFERENT)} times their expected errors",
+        f"(up to {evidence._CONSPICUOUS:g}, and a kurtosis between {_low:g} and {_high:g})",
+        f"by more than {word(results._DIFFERENT)} times their expected errors",
         f"at least {conclusion._EVIDENCE:g} + min({conclusion._PER_DEGREE:g} d, "
         f"{conclusion._PER_DEGREE_OF_MANY:g} d + {conclusion._PER_ROOT:g} √d)",
         f"also needs {conclusion._REDUNDANT} inliers more than degrees of freedom",
@@ -160,9 +159,9 @@ STATED: dict[str, list[str]] = {
         f"at most {conclusion._HELD_OUT_LIMIT:g} τ, and more than half must be predicted to "
         f"{conclusion._PREDICTED:g} times the largest residual",
         f"At least {held_out._ENOUGH} are predicted, or all",
-        f"must be below {noise._LARGEST_STATISTIC:g}. The kurtosis must be below "
-        f"{noise._LARGEST_KURTOSIS:g}",
-        f"at most {percent(noise._MOST_NEAR)} of the inliers' number may be rejected",
+        f"must be below {evidence._LARGEST_STATISTIC:g}. The kurtosis must be below "
+        f"{evidence._LARGEST_KURTOSIS:g}",
+        f"at most {percent(evidence._MOST_NEAR)} of the inliers' number may be rejected",
         f"by a margin of {percent(conclusion._MARGIN)}",
         f"at least {parts._CONTESTABLE:g} times as many as the supporting ones",
         f"fits {word(second_solution._BEYOND_CHANCE)} measurements more than it has parameters "
@@ -172,7 +171,7 @@ STATED: dict[str, list[str]] = {
         f"at least {second_solution._OPPOSITE:g} times as many as the inliers",
     ],
     "docs/guide/completion.md": [
-        f"alternating {scales._LEVEL:g}-quantiles of log |value|",
+        f"alternating {sample._LEVEL:g}-quantiles of log |value|",
         f"a ridge that decreases from {_path.ridge:g} times the largest singular value by a factor "
         f"of {_path.decay:g}, for {_path.steps} steps",
         f"leaves at most {percent(completion._EXPLAINED)} of a typical entry",
@@ -197,8 +196,8 @@ STATED: dict[str, list[str]] = {
     "docs/guide/rank.md": [
         f"by a factor of at least {word(rank_table._CLEAR)} while",
         f"leaves at most {percent(completion._EXPLAINED)} of a typical entry",
-        f"up to {residual_structure.largest_structure_of_noise((300, 250)):.2f} at 300 × 250, and "
-        f"{residual_structure.largest_structure_of_noise((60, 12)):.2f} at 60 × 12",
+        f"up to {held_out_entries.largest_structure_of_noise((300, 250)):.2f} at 300 × 250, and "
+        f"{held_out_entries.largest_structure_of_noise((60, 12)):.2f} at 60 × 12",
     ],
     "docs/guide/error-bars.md": [f"Up to {covariance._LARGEST_INVERSE:,} unknowns"],
     "docs/guide/gpu.md": [f"that fit in memory, up to {many._LARGEST_BATCH}"],

@@ -154,13 +154,13 @@ def _described(problem: Problem, result: Result) -> Row:
         "answer": _answer(problem, left * decided[0][:, None], right * decided[1][:, None]),
         "stated": _rounded(float(result.certificate.matrix_error)),
     }
-    if not result.of_entries:
+    if problem.entries is None:
         row |= {
             "error": _rounded(_error(problem, left, right)),
             "oracle": _rounded(problem.oracle()),
             "passes": _rounded(float(result.passes), 6),
         }
-    elif problem.entries is not None:
+    else:
         known = problem.entries
         row |= {
             "error": _rounded(known.error_of((left, right), known.determinable)),

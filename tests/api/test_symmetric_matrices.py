@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.api.positive import positive_semidefinite
+from robustrank.api.running import positive_semidefinite
 from robustrank.backend import to_numpy
 
 N, R, M = 12, 2, 150

@@ -12,7 +12,7 @@ import pytest
 import robustrank as rr
 from robustrank.certificate import Fit, certify, untested
 from robustrank.certificate.conclusion import _noise_objections, _with_objections
-from robustrank.certificate.noise import NoiseFit
+from robustrank.certificate.evidence import NoiseFit
 from robustrank.metrics import evaluate
 from robustrank.operators import as_operator
 from robustrank.result import StopReason

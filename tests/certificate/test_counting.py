@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
+from robustrank.certificate.evidence import exact_tolerance, is_exact_fit, required_fits
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
 from robustrank.simulate import plant

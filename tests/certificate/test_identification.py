@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.certificate.identification import unidentified_part
+from robustrank.certificate.determination import unidentified_part
 from robustrank.operators import UnstoredTangent, as_operator
 
 N, R = 9, 2

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import gammaln
 
 import robustrank as rr
-from robustrank.certificate.noise import NoiseFit, NoiseStatistics, noise_statistics
+from robustrank.certificate.evidence import NoiseFit, NoiseStatistics, noise_statistics
 from robustrank.simulate import plant
 
 

@@ -7,9 +7,8 @@ import pytest
 from completion_samples import in_row_order, planted_sample
 
 from robustrank.completion import Watch
-from robustrank.completion.held_out import held_out_errors, split
+from robustrank.completion.held_out import held_out_errors, residual_structure, split
 from robustrank.completion.noisy_fit import EmpiricalBayes, NoisyFit
-from robustrank.completion.residual_structure import residual_structure
 from robustrank.completion.sample import Sample
 from robustrank.run import Run
 from robustrank.simulate import PlantedEntries

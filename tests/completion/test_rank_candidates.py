@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from robustrank.completion.rank_candidates import candidate_ranks, confined_components, is_confined
+from robustrank.completion.ridge_path import candidate_ranks, confined_components, is_confined
 from robustrank.linalg import point_of
 
 

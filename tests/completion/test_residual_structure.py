@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from completion_samples import planted_sample
 
-from robustrank.completion.residual_structure import (
+from robustrank.completion.held_out import (
     largest_structure_of_noise,
     residual_structure,
     tail_ratio,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from robustrank.completion.row_fit import fit_rows, repair_rows
+from robustrank.completion.new_rows import fit_rows, repair_rows
 from robustrank.operators import SortedEntries
 
 RNG = np.random.default_rng(8)

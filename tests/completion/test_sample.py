@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from completion_samples import planted_sample, sample_of
 
-from robustrank.completion.sample import robust_deviation
-from robustrank.completion.scales import row_and_column_scales
+from robustrank.completion.sample import robust_deviation, row_and_column_scales
 from robustrank.linalg import point_of
 from robustrank.simulate import plant_entries
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from completion_samples import planted_sample, sample_of
 
-from robustrank.completion import scales
-from robustrank.completion.scales import row_and_column_scales
+from robustrank.completion import sample as scales
+from robustrank.completion.sample import row_and_column_scales
 from robustrank.simulate import plant_entries
 
 

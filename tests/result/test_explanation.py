@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from robustrank.certificate.counting import required_fits
+from robustrank.certificate.evidence import required_fits
 from robustrank.result import (
     Certificate,
     Status,

@@ -10,7 +10,7 @@ import pytest
 
 import robustrank as rr
 from robustrank.result import Alternative
-from robustrank.search.attempts import best_attempt, standing
+from robustrank.search.results import best_attempt, standing
 
 PLANTED = rr.simulate.plant(8, 6, 1, 90, outliers=0.1, rng=1)
 RESULT = rr.recover(PLANTED.A, PLANTED.y, 1)

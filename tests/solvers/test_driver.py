@@ -16,7 +16,7 @@ from robustrank.result import StopReason
 from robustrank.run import Run, Stopped
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import Drive, GaussNewton, MedianTGD
-from robustrank.solvers.monitor import Monitor, Outcome
+from robustrank.solvers.driver import Monitor, Outcome
 
 
 def test_iteration_limit(small: Planted) -> None:

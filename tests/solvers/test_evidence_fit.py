@@ -17,8 +17,8 @@ from robustrank.problem import Problem
 from robustrank.run import Run
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import Drive
+from robustrank.solvers.driver import Outcome
 from robustrank.solvers.evidence_fit import EvidenceFit, EvidenceFitState
-from robustrank.solvers.monitor import Outcome
 
 Array = np.ndarray[Any, Any]
 

@@ -12,7 +12,7 @@ from robustrank.metrics import balance
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
 from robustrank.simulate import Planted, plant
-from robustrank.solvers.initialization import point_of_factors, spectral_initialization
+from robustrank.solvers.base import point_of_factors, spectral_initialization
 from robustrank.solvers.weights import TruncatedWeights, UniformWeights
 from robustrank.theory import truncated_second_moment
 

@@ -10,7 +10,7 @@ import pytest
 
 from robustrank.backend import to_numpy
 from robustrank.operators import RowScaledOperator, SubsetOperator, SymmetricOperator, as_operator
-from robustrank.solvers.leave_one_out import leave_one_out_residuals, leverages, mean_leverage
+from robustrank.solvers.weights import leave_one_out_residuals, leverages, mean_leverage
 from robustrank.theory import degrees_of_freedom
 
 

@@ -169,7 +169,7 @@ def test_the_candidates_do_not_depend_on_the_size_of_a_file(m: int, tmp_path: Pa
     operator = StreamedOperator(FileRows.from_npy(tmp_path / "A.npy"), A.shape[1:])
     vars(operator)["_norms"] = np.ones(m, "f4")  # without reading the file
     problem = Problem(operator, np.arange(1.0, m + 1, dtype="f4"), 3)
-    chosen = rr.api.inputs.SOLVERS["auto"]()
+    chosen = rr.api.SOLVERS["auto"]()
     assert isinstance(chosen, Portfolio)
     search = Search(problem, chosen, np.random.default_rng(0), Run())
     assert search._solvers == Portfolio().solvers

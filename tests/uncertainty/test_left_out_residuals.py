@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from robustrank.uncertainty.noise import left_out_over_deviation
-from robustrank.uncertainty.outlier_probability import outlier_probability
+from robustrank.uncertainty.residuals import left_out_over_deviation, outlier_probability
 
 
 def test_residuals_are_enlarged_where_the_fit_used_them() -> None:

@@ -1,12 +1,10 @@
 """What users call."""
 
 from robustrank.api.complete import complete, robust_pca
-from robustrank.api.error_bars import with_data
-from robustrank.api.inputs import SOLVERS
-from robustrank.api.loading import load
 from robustrank.api.many import recover_many
 from robustrank.api.recover import recover
-from robustrank.api.running import Interrupted, SensingDataLost
+from robustrank.api.running import SOLVERS, Interrupted, SensingDataLost
+from robustrank.api.saved import load, with_data
 
 __all__ = [
     "SOLVERS",

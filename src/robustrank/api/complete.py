@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 
 from robustrank.api.large_pca import is_large, split_large
-from robustrank.api.observed import Observed, Usable, observed
-from robustrank.api.occupied import Occupied
 from robustrank.api.running import interruption, new_run
 from robustrank.backend import (
     Array,
@@ -35,6 +33,7 @@ from robustrank.completion import (
 )
 from robustrank.completion.refinement import CUTOFF
 from robustrank.inputs import as_operator
+from robustrank.inputs.entries import Observed, Occupied, Usable, observed
 from robustrank.linalg import lower_median
 from robustrank.result import (
     RankTable,

@@ -9,10 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.api.inputs import checked_problem, first_solver, memory_needed, solver_from
-from robustrank.api.positive import positive_semidefinite
-from robustrank.api.remedy import with_remedy
-from robustrank.api.running import Interrupted, interruption
+from robustrank.api.running import (
+    Interrupted,
+    checked_problem,
+    first_solver,
+    interruption,
+    memory_needed,
+    positive_semidefinite,
+    solver_from,
+    with_remedy,
+)
 from robustrank.backend import (
     Seed,
     as_generator,
@@ -29,7 +35,7 @@ from robustrank.problem import Problem
 from robustrank.result import Result, StopReason
 from robustrank.run import Run
 from robustrank.search import nothing_found, solve
-from robustrank.search.assembly import assemble, summarize
+from robustrank.search.results import assemble, summarize
 from robustrank.solvers import Drive, Outcome, Portfolio, Solver
 
 # A larger batch is not faster: 32 problems use a GPU fully.

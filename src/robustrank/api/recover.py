@@ -7,17 +7,19 @@ from functools import partial
 from typing import Any
 
 from robustrank.api.complete import complete
-from robustrank.api.inputs import (
+from robustrank.api.running import (
     checked_problem,
     checked_start,
     engine_of,
     first_solver,
+    interruption,
     memory_needed,
+    new_run,
+    positive_semidefinite,
     solver_from,
+    validation,
+    with_remedy,
 )
-from robustrank.api.positive import positive_semidefinite
-from robustrank.api.remedy import with_remedy
-from robustrank.api.running import interruption, new_run, validation
 from robustrank.backend import (
     Seed,
     as_generator,
@@ -25,7 +27,7 @@ from robustrank.backend import (
     limited_blas_threads,
     threads_for,
 )
-from robustrank.inputs import as_operator
+from robustrank.inputs import as_operator, is_in_memory
 from robustrank.operators import Entries
 from robustrank.outofcore import how_it_was_read
 from robustrank.result import Result, StopReason
@@ -164,6 +166,7 @@ def recover(
         return complete(entries, rank, shape=A.matrix_shape, **limits)
     chosen = solver_from(solver)
     run = new_run(callback, time_limit)
+    elsewhere = client is not None or not is_in_memory(A)  # where the data is
     with validation(), explain_memory_errors(memory_needed(A)):
         problem = checked_problem(
             A,
@@ -173,7 +176,7 @@ def recover(
             device,
             symmetric or psd,
             memory_limit=memory_limit,
-            engine=engine_of(client, run.check),
+            engine=engine_of(client, run.check) if elsewhere else None,
         )
         factors = (
             None if start is None else checked_start(start, problem.operator.matrix_shape, rank)
@@ -186,7 +189,7 @@ def recover(
             passes=problem.counter.passes,
             seconds=run.seconds,
             stopped=run.stopped or result.stopped,
-            data=how_it_was_read(problem.operator),
+            data=how_it_was_read(problem.operator) if elsewhere else "",
             symmetric=symmetric or psd,
         )
         return replace(whole, accuracy=partial(recovery_error_bars, problem, whole, as_operator))

@@ -1,14 +1,45 @@
-"""What all calls share: the time limit, the callback, and how an interrupted run ends."""
+"""What all calls share: their arguments, the run, and what is done with a result."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
-from robustrank.backend import as_seconds
-from robustrank.operators import DataLost, OutOfTime
-from robustrank.result import Result
+import numpy as np
+
+from robustrank.backend import (
+    as_seconds,
+    check_count,
+    check_not_negative,
+    is_array,
+    memory_bytes,
+    move,
+    move_to_device_of,
+    namespace,
+    shown,
+    to_numpy,
+)
+from robustrank.inputs import as_operator
+from robustrank.linalg import Factors
+from robustrank.operators import DataLost, DenseOperator, Operator, OutOfTime
+from robustrank.operators.views.delegating import family
+from robustrank.outofcore import Engine, LocalEngine, ShardedOperator, StreamedOperator
+from robustrank.planning import failure_of, what_would_help
+from robustrank.problem import Problem
+from robustrank.result import Result, Status, StopReason
 from robustrank.run import Callback, Run
+from robustrank.solvers import (
+    DEFAULT,
+    GaussNewton,
+    MedianTGD,
+    Portfolio,
+    Solver,
+    VanillaGD,
+    message_passing_then_gauss_newton,
+)
 
 
 class SensingDataLost(RuntimeError):  # noqa: N818
@@ -100,3 +131,143 @@ def interruption(run: Run, result: Result) -> Interrupted | SensingDataLost:
     lost = SensingDataLost(str(run.lost), result)
     lost.__cause__ = run.lost
     return lost
+
+
+_EXACT = 1e-6
+_NOISY = 3.0  # expected errors of the matrix
+
+
+def positive_semidefinite(result: Result) -> Result:
+    """A symmetric result as L Lᵀ, not certified if it has an eigenvalue that is clearly negative.
+
+    The right factor of a symmetric result is the left one with the signs of the eigenvalues.
+    """
+    left, right = result.left, result.right
+    xp = namespace(left)
+    eigenvalues = to_numpy(xp.sum(left * right, axis=0))
+    negative = eigenvalues < 0
+    if not negative.any():
+        return result
+    error = result.certificate.matrix_error
+    allowed = _EXACT if math.isnan(error) else _NOISY * error
+    largest = float(np.max(np.abs(eigenvalues)))
+    if float(-eigenvalues.min()) > allowed * largest:
+        certificate = result.certificate.with_objections("the matrix is not positive semidefinite")
+        return replace(result, certificate=certificate)
+    kept = xp.asarray(np.flatnonzero(~negative), device=left.device)
+    left = xp.take(left, kept, axis=1)
+    return replace(result, left=left, right=left)
+
+
+# With the other statuses, there is another reason; if the run was stopped, the reason is not known.
+_HELPED = (Status.INCONCLUSIVE, Status.UNDERDETERMINED)
+_DENSE = (DenseOperator, StreamedOperator, ShardedOperator)
+
+
+def with_remedy(result: Result, problem: Problem, rank: int | None) -> Result:
+    """The result with a remedy, if the trials of the table are like the problem.
+
+    ``rank`` is the given one, if any.
+    """
+    like_trials = isinstance(family(problem.operator), _DENSE) and not problem.symmetric
+    finished = result.stopped in (None, StopReason.ITERATIONS)
+    if result.status not in _HELPED or not (finished and like_trials):
+        return result
+    return replace(result, remedy=what_would_help(failure_of(result, rank)))
+
+
+SOLVERS: dict[str, Callable[[], Solver[Any] | Portfolio]] = {
+    "auto": lambda: DEFAULT,
+    "gauss-newton": GaussNewton,
+    "message-passing": message_passing_then_gauss_newton,
+    "median-tgd": MedianTGD,
+    "vanilla-gd": VanillaGD,
+}
+
+
+def checked_problem(
+    A: Any,
+    y: Any,
+    rank: int,
+    shape: tuple[int, int] | None,
+    device: str | None,
+    symmetric: bool = False,
+    *,
+    memory_limit: Any = None,
+    engine: Engine | None = None,
+) -> Problem:
+    """The validated problem, on ``device`` if it is given."""
+    limit = None if memory_limit is None else memory_bytes(memory_limit)
+    if device is not None and not isinstance(A, Operator):
+        A = move(A, device)
+        y = move_to_device_of(y, A) if is_array(y) else y
+    operator = as_operator(A, shape, memory_limit=limit, engine=engine)
+    problem = Problem(operator, y, rank, symmetric=symmetric)
+    if not isinstance(A, Operator):
+        problem.counter.add(1)  # the check for NaN and infinity
+    return problem
+
+
+def engine_of(client: Any, check_time: Callable[[], None]) -> Engine:
+    """The engine that computes with blocks: in this process, or on the workers of a cluster."""
+    if client is None:
+        return LocalEngine(check_time)
+    from robustrank.outofcore.cluster import ClusterEngine
+
+    return ClusterEngine(client, check_time)
+
+
+def memory_needed(A: Any) -> int:
+    """The approximate memory in bytes for dense sensing data and the work arrays of a solver."""
+    if isinstance(A, Operator):
+        width = 4 if "32" in str(A.dtype) else 8
+        return int(1.25 * width * A.measurements * math.prod(A.matrix_shape))
+    return int(1.25 * getattr(A, "nbytes", 0))
+
+
+def solver_from(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfolio:
+    """The solver with a given name, or the given solver."""
+    if isinstance(solver, (Solver, Portfolio)):
+        for one in solver.solvers if isinstance(solver, Portfolio) else (solver,):
+            check_count(max_iterations=one.max_iterations)
+            check_not_negative(tolerance=one.tolerance)
+        return solver
+    if isinstance(solver, str) and solver in SOLVERS:
+        return SOLVERS[solver]()
+    known = ", ".join(repr(name) for name in SOLVERS)
+    raise ValueError(
+        f"solver={shown(solver)} is not known; expected one of {known}, or a solver object"
+    )
+
+
+def first_solver(chosen: Solver[Any] | Portfolio) -> Solver[Any]:
+    """The solver that is tried first."""
+    return chosen.solvers[0] if isinstance(chosen, Portfolio) else chosen
+
+
+def checked_start(
+    start: Result | tuple[Any, Any], shape: tuple[int, int], rank: int | None
+) -> Factors | None:
+    """The factors to start from, None if they are zero; raises if they do not fit the matrix.
+
+    Without a rank, they may have any.
+    """
+    given = (start.left, start.right) if isinstance(start, Result) else start
+    if not (isinstance(given, (tuple, list)) and len(given) == 2 and all(map(is_array, given))):
+        raise TypeError(
+            f"start={shown(start)}; expected a result of recover, or its factors (left, right)"
+        )
+    left, right = given
+    n1, n2 = shape
+    largest = min(shape) if rank is None else rank
+    shapes = tuple(left.shape), tuple(right.shape)
+    columns = shapes[0][1] if len(shapes[0]) == 2 else 0
+    if not 1 <= columns <= largest or shapes != ((n1, columns), (n2, columns)):
+        raise ValueError(
+            f"the factors to start from have the shapes {shapes[0]} and {shapes[1]}; expected "
+            f"({n1}, r) and ({n2}, r) with r ≤ {largest}"
+        )
+    values = [to_numpy(factor) for factor in (left, right)]
+    if not all(bool(np.isfinite(factor).all()) for factor in values):
+        raise ValueError("the factors to start from contain NaN or infinity")
+    return (left, right) if all(factor.any() for factor in values) else None

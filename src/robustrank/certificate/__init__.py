@@ -6,13 +6,18 @@ a status. It uses only the residuals, the inliers and the reason for stopping of
 its own estimates.
 """
 
-from robustrank.certificate.clusters import groups_with_majority, repetitions
 from robustrank.certificate.conclusion import NOISE_LIMIT, Fit, certify, untested
-from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
 from robustrank.certificate.determination import all_are_cross_checked, undetermined_part
-from robustrank.certificate.evidence import best_set, log_choices
-from robustrank.certificate.noise import NoiseStatistics, noise_statistics
-from robustrank.certificate.parts import name_parts
+from robustrank.certificate.evidence import (
+    NoiseStatistics,
+    best_set,
+    exact_tolerance,
+    is_exact_fit,
+    log_choices,
+    noise_statistics,
+    required_fits,
+)
+from robustrank.certificate.parts import groups_with_majority, name_parts, repetitions
 from robustrank.certificate.rank_check import edge_of_noise, rank_above_noise, rank_may_be_too_low
 
 __all__ = [

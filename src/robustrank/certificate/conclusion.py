@@ -9,17 +9,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robustrank.backend import Array, namespace, to_numpy
-from robustrank.certificate.clusters import Labels, groups_with_majority, repetitions
-from robustrank.certificate.counting import exact_tolerance, is_exact_fit, required_fits
 from robustrank.certificate.determination import (
     all_are_cross_checked,
     error_per_deviation,
     undetermined_part,
+    unidentified_part,
+)
+from robustrank.certificate.evidence import (
+    NoiseFit,
+    NoiseStatistics,
+    exact_tolerance,
+    is_exact_fit,
+    noise_statistics,
+    required_fits,
 )
 from robustrank.certificate.held_out import predict_held_out
-from robustrank.certificate.identification import unidentified_part
-from robustrank.certificate.noise import NoiseFit, NoiseStatistics, noise_statistics
-from robustrank.certificate.parts import Parts
+from robustrank.certificate.parts import Labels, Parts, groups_with_majority, repetitions
 from robustrank.linalg import TangentMap, frobenius_norm, lower_median, weighted
 from robustrank.problem import Problem
 from robustrank.result import Certificate, StopReason

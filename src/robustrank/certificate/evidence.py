@@ -1,11 +1,15 @@
-"""The evidence for a fit, and the set of inliers for which it is largest."""
+"""How many measurements are fitted, what is the evidence, and do residuals look like noise?"""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from robustrank.backend import Array, like, namespace
+from robustrank.problem import Problem
 
 # The smallest standard deviation of a fit, in rounding errors of a typical measurement.
 _ROUNDINGS = 16
@@ -87,3 +91,146 @@ def _of_rejected(squares: Array, count: Array, null_deviation: Array, deviation:
     counts = (rejected > 0) & (size > _CLEARLY_LARGER * deviation) & (size < null_deviation)
     size = xp.where(counts, size, xp.ones_like(size))
     return xp.where(counts, rejected * xp.log(null_deviation / size), xp.zeros_like(size))
+
+
+# A relative residual below this counts as an exact fit. First-order solvers stop well above
+# rounding, at about 1e-8; residuals that are small by chance are far larger.
+_SMALL = 5e-7
+_EXACT_ROUNDINGS = 1000
+# Rounding leaves far less than the tolerance. If fewer than half of the residuals within it are
+# below this share of it, they are noise. The same holds for a result that interpolates noisy data:
+# it fits one measurement for each of its parameters up to rounding, and others by chance.
+_MOSTLY_BELOW = 0.1
+# Chance fits are as dense as the residuals between the tolerance and ten times it.
+_BEYOND = 10
+# A measurement beyond the degrees of freedom is fitted by chance with a probability of about the
+# tolerance. Ten times the expected number of such fits, plus ten, does not occur in practice.
+_MARGIN = 10
+
+
+def exact_tolerance(problem: Problem) -> float:
+    """The largest residual of an exact fit, relative to a typical measurement."""
+    return max(_SMALL, _EXACT_ROUNDINGS * problem.epsilon)
+
+
+def is_exact_fit(problem: Problem, residual: Array) -> Array:
+    """Which measurements are fitted up to rounding, boolean of shape (m,)."""
+    xp = namespace(residual)
+    magnitudes, tolerance = xp.abs(residual), exact_tolerance(problem) * problem.resolution
+    within, below = magnitudes <= tolerance, magnitudes <= _MOSTLY_BELOW * tolerance
+    is_noise = 2 * xp.count_nonzero(below) < xp.count_nonzero(within)
+    beyond = xp.count_nonzero(magnitudes <= _BEYOND * tolerance) - xp.count_nonzero(within)
+    # More chance fits than the margin of ``required_fits`` allows for, with one to spare.
+    expected = 1 + exact_tolerance(problem) * magnitudes.shape[0]
+    is_noise = is_noise | (beyond > math.floor((_BEYOND - 1) * expected))
+    # Not ``~``: NumPy below 2.3 counts in integers of Python, and ~True of Python is -2.
+    return within & (below | xp.logical_not(is_noise))
+
+
+def required_fits(problem: Problem, measurements: int) -> int:
+    """The number of exact fits among ``measurements`` that chance cannot explain, a majority."""
+    by_chance = _MARGIN + math.ceil(_MARGIN * exact_tolerance(problem) * measurements)
+    return max(problem.degrees_of_freedom + by_chance, measurements // 2 + 1)
+
+
+Values = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class NoiseFit:
+    """N independent inliers of m measurements, fitted with d degrees of freedom up to noise."""
+
+    deviation: float  # of residual / spread, the standard deviation of the noise
+    null_deviation: float  # what the best trivial prediction leaves
+    inliers: int
+    measurements: int
+    degrees_of_freedom: int
+    log_gains: Values  # of each independent inlier: log(null deviation / its noise)
+
+    @property
+    def level(self) -> float:
+        """The noise relative to what a trivial prediction leaves; ∞ if that leaves nothing."""
+        return self.deviation / self.null_deviation if self.null_deviation > 0 else math.inf
+
+    @property
+    def evidence(self) -> float:
+        """The log-likelihood of the fit relative to a trivial prediction.
+
+        The fit could have been chosen to fit the d most informative inliers; only the others are
+        evidence. The freedom to choose which measurements to reject counts against the fit.
+        """
+        if self.inliers <= self.degrees_of_freedom or not math.isfinite(self.deviation):
+            return -math.inf
+        gains = np.sort(self.log_gains)[: -self.degrees_of_freedom]
+        total, chosen = np.asarray([self.measurements, self.inliers], float)
+        return float(np.sum(gains) - log_choices(total[None], chosen[None])[0])
+
+    @property
+    def prediction_error(self) -> float:
+        """The expected error for an unused measurement: generalized cross-validation."""
+        beyond = self.inliers - self.degrees_of_freedom
+        return self.level * math.sqrt(self.inliers / beyond) if beyond > 0 else math.inf
+
+
+# Of a standard normal statistic, one in two thousand is larger.
+_LARGEST_STATISTIC = 3.5
+# Noise with the heavy tails of Student's t with three degrees of freedom, cut off as inliers are,
+# has a kurtosis below 6; noise whose size varies by a factor of three, below 15.
+_LARGEST_KURTOSIS = 15.0
+_MOST_NEAR = 0.05
+_CONSPICUOUS, _USUAL_KURTOSIS = 1.5, (2.55, 5.0)
+
+
+class NoiseStatistics(NamedTuple):
+    """Traces of outliers among the inliers; the first three are about standard normal for noise."""
+
+    skewness: float  # offsets
+    slant: float  # the sign of large residuals is that of the prediction, or the opposite one
+    growth: float  # of |residual| with |prediction|: wrong gains
+    kurtosis: float  # 3 for normal noise
+    near: float  # measurements rejected within twice the cutoff, relative to the inliers
+
+    def look_like_noise(self) -> bool:
+        """Whether noise produces such values.
+
+        Noise may be smaller where the prediction is large, but wrong gains make it larger there.
+        """
+        return (
+            max(abs(self.skewness), abs(self.slant), self.growth) <= _LARGEST_STATISTIC
+            and self.kurtosis <= _LARGEST_KURTOSIS
+            and self.near <= _MOST_NEAR
+        )
+
+    def are_inconspicuous(self) -> bool:
+        """Whether there is no sign of anything but noise, not even a weak one."""
+        return (
+            max(abs(self.skewness), abs(self.slant), self.growth) <= _CONSPICUOUS
+            and _USUAL_KURTOSIS[0] <= self.kurtosis <= _USUAL_KURTOSIS[1]
+        )
+
+
+def noise_statistics(
+    residual: Values, predicted: Values, inlier: np.ndarray[Any, np.dtype[np.bool_]]
+) -> NoiseStatistics:
+    """How much the residuals differ from noise; ``inlier`` is boolean."""
+    if not inlier.any():
+        return NoiseStatistics(0.0, 0.0, 0.0, 0.0, 0.0)
+    magnitudes, cutoff = np.abs(residual), float(np.max(np.abs(residual)[inlier]))
+    near = np.count_nonzero((magnitudes > cutoff) & (magnitudes <= 2 * cutoff))
+    residual, predicted = residual[inlier], predicted[inlier]
+    cubes = residual**3
+    spread = math.sqrt(float(np.sum(cubes**2)))
+    if len(residual) < 3 or spread == 0:
+        return NoiseStatistics(0.0, 0.0, 0.0, 0.0, 0.0)
+    growth = np.corrcoef(_ranks(np.abs(residual)), _ranks(np.abs(predicted)))[0, 1]
+    return NoiseStatistics(
+        skewness=float(np.sum(cubes)) / spread,
+        slant=float(np.sum(cubes * np.sign(predicted))) / spread,
+        growth=float(growth) * math.sqrt(len(residual)),
+        kurtosis=float(np.mean(residual**4) / np.mean(residual**2) ** 2),
+        near=near / len(residual),
+    )
+
+
+def _ranks(values: Values) -> Values:
+    return np.argsort(np.argsort(values, kind="stable")).astype(float)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import as_floating
+from robustrank.completion.new_rows import fit_rows, repair_rows
 from robustrank.completion.refinement import CUTOFF
 from robustrank.completion.repair import EXTRA
-from robustrank.completion.row_fit import fit_rows, repair_rows
 from robustrank.completion.sample import Sample
 from robustrank.completion.search import Search, Solution
 from robustrank.completion.support import Support

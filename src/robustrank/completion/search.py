@@ -11,25 +11,26 @@ import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.certificate import NoiseStatistics, noise_statistics
-from robustrank.completion.agreement import agreeing_share
-from robustrank.completion.contested import contested
-from robustrank.completion.held_out import HeldOut, held_out_errors, split
+from robustrank.completion.contested import agreeing_share, contested
+from robustrank.completion.held_out import (
+    HeldOut,
+    held_out_errors,
+    largest_structure_of_noise,
+    residual_structure,
+    split,
+    tail_ratio,
+)
 from robustrank.completion.noisy_fit import EmpiricalBayes, NoisyFit
-from robustrank.completion.rank_candidates import (
+from robustrank.completion.refinement import CUTOFF, Fit, Narrowing, Polishing, exact_tolerance
+from robustrank.completion.repair import repaired, undecided_refitted
+from robustrank.completion.ridge_path import (
+    PathPoint,
+    RidgePath,
     candidate_ranks,
     confined_components,
     is_confined,
 )
-from robustrank.completion.refinement import CUTOFF, Fit, Narrowing, Polishing, exact_tolerance
-from robustrank.completion.repair import repaired, undecided_refitted
-from robustrank.completion.residual_structure import (
-    largest_structure_of_noise,
-    residual_structure,
-    tail_ratio,
-)
-from robustrank.completion.ridge_path import PathPoint, RidgePath
-from robustrank.completion.sample import Sample, robust_deviation
-from robustrank.completion.scales import row_and_column_scales
+from robustrank.completion.sample import Sample, robust_deviation, row_and_column_scales
 from robustrank.completion.support import Support, supported_part
 from robustrank.completion.watch import Watch
 from robustrank.linalg import Point, point_of

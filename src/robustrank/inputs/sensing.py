@@ -98,6 +98,8 @@ def as_operator(
     if isinstance(A, Operator):
         return _given_operator(A, shape, memory_limit, engine)
     reject_masked(A, "A")
+    if engine is None and is_in_memory(A):
+        return _checked(_of_array(A, shape))
     if _is_dask_array(A):
         return _of_dask_array(A, shape, engine)
     A = open_sensing(A)
@@ -117,7 +119,17 @@ def as_operator(
         operator = LinearMap(A, _matrix_shape(A, shape or _dims(A)))
     else:
         operator = _of_array(A, shape)
-    operator.row_norms()  # raises if A contains NaN or infinity
+    return _checked(operator)
+
+
+def is_in_memory(A: Any) -> bool:
+    """Whether sensing data is an array in the memory of this process or of a device."""
+    return is_array(A) and not isinstance(A, np.memmap)
+
+
+def _checked(operator: Operator) -> Operator:
+    """The operator; raises if its data contains NaN or infinity."""
+    operator.row_norms()
     return operator
 
 

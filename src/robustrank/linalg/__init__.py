@@ -1,22 +1,13 @@
 """Numerical linear algebra written once for all array libraries."""
 
-from robustrank.linalg.conjugate_gradients import conjugate_gradient_iterates
 from robustrank.linalg.least_squares import (
+    conjugate_gradient_iterates,
     damped_least_squares,
     null_directions,
     plain_least_squares,
     solve_directly,
     solve_normal_equations,
     unit_leverages,
-)
-from robustrank.linalg.norms import frobenius_norm, spectral_norm
-from robustrank.linalg.products import matvec, scale_columns, vecmat, weighted
-from robustrank.linalg.quantiles import (
-    lower_median,
-    median_of_selected,
-    quantile_index,
-    sample_quantile,
-    shortest_half,
 )
 from robustrank.linalg.retraction import Point, distance, point_of, retract, symmetric_factors
 from robustrank.linalg.svd import (
@@ -26,17 +17,34 @@ from robustrank.linalg.svd import (
     leading_svd,
     leading_svd_by_products,
 )
-from robustrank.linalg.tangent_functions import (
+from robustrank.linalg.tangent import (
+    Shares,
+    TangentMap,
+    TangentView,
     admissible,
+    as_vector,
     blocks_of,
+    from_vector,
     normal_matrix,
     quadratic_forms,
     row_blocks,
+    scattered,
     share_counts,
     share_maxima,
 )
-from robustrank.linalg.tangent_map import Shares, TangentMap, as_vector, from_vector
-from robustrank.linalg.tangent_view import TangentView, scattered
+from robustrank.linalg.vectors import (
+    frobenius_norm,
+    lower_median,
+    matvec,
+    median_of_selected,
+    quantile_index,
+    sample_quantile,
+    scale_columns,
+    shortest_half,
+    spectral_norm,
+    vecmat,
+    weighted,
+)
 
 __all__ = [
     "Factors",

@@ -1,8 +1,11 @@
-"""Damped, weighted least squares on a tangent map: factorized or by conjugate gradients."""
+"""Least squares on the tangent space, by conjugate gradients or a factorization."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
 
 from robustrank.backend import (
     Array,
@@ -13,9 +16,13 @@ from robustrank.backend import (
     on_gpu,
     solve_positive_definite,
 )
-from robustrank.linalg.conjugate_gradients import conjugate_gradient_iterates
-from robustrank.linalg.tangent_functions import normal_matrix, quadratic_forms
-from robustrank.linalg.tangent_map import TangentMap, as_vector, from_vector
+from robustrank.linalg.tangent import (
+    TangentMap,
+    as_vector,
+    from_vector,
+    normal_matrix,
+    quadratic_forms,
+)
 
 # Up to 3,000 unknowns, a factorization on a GPU takes as long as a few products that are each
 # launched from Python.
@@ -163,3 +170,45 @@ def null_directions(left: Array, right: Array) -> Array:
     lower = eye[:, None, :, None] * xp.matrix_transpose(right)[..., None, :, None, :]
     both = xp.concat([upper, -lower], axis=-1) / math.sqrt(2)
     return xp.reshape(both, (*left.shape[:-2], r * r, -1))
+
+
+def conjugate_gradient_iterates(
+    normal: Callable[[Array], Array],
+    right: Array,
+    precondition: Callable[[Array], Array] = lambda residual: residual,
+) -> Iterator[tuple[Array, Array]]:
+    """Approximations W to the solution of normal(W) = right, starting with zero.
+
+    Each comes with the squared norm of its residual, in the norm of the preconditioner. W is a
+    matrix, or many of them along leading axes; a matrix no longer changes if its residual is zero
+    or ``normal`` maps it to zero. ``precondition`` is an approximate inverse of ``normal``.
+    """
+    W = namespace(right).zeros_like(right)
+    residual = right
+    direction = precondition(residual)
+    energy = _inner(residual, direction)
+    while True:
+        yield W, energy
+        image = normal(direction)
+        length = _ratio(energy, _inner(direction, image))
+        W = W + length * direction
+        residual = residual - length * image
+        improved = precondition(residual)
+        previous, energy = energy, _inner(residual, improved)
+        direction = improved + _ratio(energy, previous) * direction
+
+
+def _inner(a: Array, b: Array) -> Array:
+    if type(a) is np.ndarray and a.ndim == 2:  # in a tenth of the time
+        return np.asarray(np.vdot(a, b))
+    return namespace(a).sum(a * b, axis=(-2, -1))
+
+
+def _ratio(a: Array, b: Array) -> Array:
+    """a / b as a factor of matrices; zero where b is zero."""
+    if type(b) is np.ndarray and b.ndim == 0:
+        return a / b if b else 0.0
+    xp = namespace(a)
+    nonzero = b != 0
+    ratio = a / xp.where(nonzero, b, xp.ones_like(b))
+    return xp.where(nonzero, ratio, xp.zeros_like(ratio))[..., None, None]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from robustrank.backend import Array, like, namespace, on_gpu, to_numpy
-from robustrank.linalg.products import scale_columns
 from robustrank.linalg.svd import svd_or_nan
+from robustrank.linalg.vectors import scale_columns
 
 # Factors on a GPU with at most 65,536 entries are moved to the host and back for a retraction.
 _SMALL = 2**16

@@ -21,9 +21,9 @@ from robustrank.backend import (
     reject_masked,
 )
 from robustrank.linalg import Shares, row_blocks
+from robustrank.operators.array_backed import row_norms
 from robustrank.operators.base import Operator
-from robustrank.operators.row_norms import row_norms
-from robustrank.operators.shares import RowShares
+from robustrank.operators.tangent import RowShares
 
 _BLOCK_ENTRIES = 2**18
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from robustrank.backend import Array, like, namespace, triton_kernels_for
 from robustrank.linalg import Factors, Triplets, leading_svd
-from robustrank.operators.array_backed import ArrayBackedOperator
+from robustrank.operators.array_backed import ArrayBackedOperator, row_norms
 from robustrank.operators.kernels import kernels_for, tangent_rows
-from robustrank.operators.row_norms import row_norms
 from robustrank.operators.tangent import StoredTangent
 
 

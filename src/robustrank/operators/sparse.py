@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from robustrank.backend import as_floating
+from robustrank.operators.array_backed import not_finite
 from robustrank.operators.base import Operator
 from robustrank.operators.entries import Entries
-from robustrank.operators.row_norms import not_finite
 from robustrank.operators.tangent import UnstoredTangent
 
 Matrix = np.ndarray[Any, Any]

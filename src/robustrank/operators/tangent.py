@@ -1,16 +1,20 @@
-"""Measurements linearized at a pair of factors: stored, or evaluated by products."""
+"""Linearized measurements, stored or by products, and on which rows and columns they depend."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Protocol
+from typing import Any, Protocol
 
-from robustrank.backend import Array, epsilon, namespace
+import numpy as np
+
+from robustrank.backend import Array, epsilon, like, namespace, on_gpu, to_numpy
 from robustrank.linalg import (
     Shares,
     as_vector,
+    blocks_of,
     from_vector,
     matvec,
     row_blocks,
@@ -18,7 +22,6 @@ from robustrank.linalg import (
     vecmat,
 )
 from robustrank.operators.kernels import Kernels, kernels_for
-from robustrank.operators.shares import EntryShares, RowShares, probed_shares
 
 
 class Products(Protocol):
@@ -160,3 +163,140 @@ class UnstoredTangent:
         if self.entries is not None:
             return EntryShares(*self.entries, self.U, self.V)
         return probed_shares(self.apply, self.U, self.V) if self.probed else None
+
+
+Values = np.ndarray[Any, Any]
+RowBlocks = Iterable[tuple[slice, Array]]
+
+# Entries of a block whose shares are computed, which takes a few copies of it.
+_BLOCK_ENTRIES, _BLOCK_ENTRIES_ON_GPU = 2**17, 2**24
+# In two random directions, a measurement that depends on a part shows it, up to one in a million.
+_DIRECTIONS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class RowShares:
+    """Shares from the rows of a tangent map, which ``blocks`` returns: (k, r, n1 + n2) each."""
+
+    blocks: Callable[[], RowBlocks]
+
+    def maxima(self, chosen: Array) -> Array:
+        parts = [row_maxima(rows, chosen[block]) for block, rows in self.blocks()]
+        xp = namespace(parts[0])
+        return xp.max(xp.stack(parts, axis=0), axis=0)
+
+    def counts(self, least: Array, weights: Array) -> Array:
+        total: Array = 0.0
+        for block, rows in self.blocks():
+            total = total + row_counts(rows, least, weights[:, block])
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class EntryShares:
+    """Shares of measurements that are entries of the matrix U Vᵀ.
+
+    Each depends on its own row and its own column only, so the shares need no rows of the map. They
+    are computed in host memory.
+    """
+
+    rows: Array  # (m,)
+    columns: Array
+    U: Array
+    V: Array
+
+    def maxima(self, chosen: Array) -> Array:
+        counted = to_numpy(chosen) > 0
+        maxima = [np.zeros(factor.shape[0]) for factor in (self.U, self.V)]
+        for largest, (parts, shares) in zip(maxima, self._shares, strict=True):
+            np.maximum.at(largest, parts[counted], shares[counted])
+        return self._returned(np.concatenate(maxima))
+
+    def counts(self, least: Array, weights: Array) -> Array:
+        limits = np.split(to_numpy(least), [self.U.shape[0]])
+        counts = [
+            [np.bincount(parts, w * (shares > limit[parts]), len(limit)) for w in to_numpy(weights)]
+            for limit, (parts, shares) in zip(limits, self._shares, strict=True)
+        ]
+        return self._returned(np.concatenate(counts, axis=1))
+
+    @cached_property
+    def _shares(self) -> list[tuple[Values, Values]]:
+        """The row of each entry with its share, and the column with its share."""
+        rows, columns = to_numpy(self.rows), to_numpy(self.columns)
+        # Row a of A_i V is row b of V, if the entry is (a, b).
+        of_rows, of_columns = (
+            np.sum(to_numpy(factor).astype(float) ** 2, axis=1)[others]
+            for factor, others in ((self.V, columns), (self.U, rows))
+        )
+        total = of_rows + of_columns
+        total[total == 0] = 1
+        return [(rows, of_rows / total), (columns, of_columns / total)]
+
+    def _returned(self, values: Values) -> Array:
+        return namespace(self.U).asarray(values, **like(self.U))
+
+
+def probed_shares(apply: Callable[[Array], Array], U: Array, V: Array) -> RowShares:
+    """Shares of a map by products, found by changing one row or column of the matrix at a time.
+
+    Each is changed along at most two random directions, which takes 2 (n1 + n2) products. The
+    shares are exact up to rank two. Beyond that they are those of the two directions: zero for a
+    measurement that does not depend on the row or column, and for others only by chance.
+    """
+    r, parts = U.shape[1], U.shape[0] + V.shape[0]
+    xp, count = namespace(U), min(r, _DIRECTIONS)
+    random = np.random.default_rng(0).standard_normal((r, count))
+    directions = xp.asarray(np.linalg.qr(random)[0].T, **like(U))
+    number = xp.arange(parts, device=like(U)["device"])[:, None]
+
+    def change(part: int, k: int) -> Array:
+        chosen = xp.astype(number == part, U.dtype)
+        return apply(chosen * directions[k : k + 1, :])
+
+    changes = [xp.stack([change(part, k) for part in range(parts)], axis=1) for k in range(count)]
+    rows = xp.stack(changes, axis=1)
+    return RowShares(lambda: [(slice(0, rows.shape[0]), rows)])
+
+
+def row_maxima(rows: Array, chosen: Array) -> Array:
+    """The largest share in a measurement of each row and column of the matrix, (n1 + n2,).
+
+    ``rows`` is a part of a tangent map, (m, r, n1 + n2); ``chosen`` is positive for the
+    measurements that count.
+    """
+    xp, maxima = namespace(rows), []
+    for block in _blocks(rows):
+        shares = _shares(rows[block, :, :])
+        zero = xp.zeros_like(shares)
+        maxima.append(xp.max(xp.where((chosen[block] > 0)[:, None], shares, zero), axis=0))
+    return xp.max(xp.stack(maxima, axis=0), axis=0)
+
+
+def row_counts(rows: Array, least: Array, weights: Array) -> Array:
+    """Σ of the weights of the measurements in which a share is larger than ``least``.
+
+    ``weights`` is (k, m), ``least`` is (n1 + n2,) and the result is (k, n1 + n2).
+    """
+    xp = namespace(rows)
+    limits = xp.astype(least, rows.dtype, copy=False)
+    total: Array = 0.0
+    for block in _blocks(rows):
+        larger = _shares(rows[block, :, :]) > limits
+        total = total + weights[:, block] @ xp.astype(larger, weights.dtype)
+    return total
+
+
+def _blocks(rows: Array) -> Iterator[slice]:
+    entries = _BLOCK_ENTRIES_ON_GPU if on_gpu(rows) else _BLOCK_ENTRIES
+    return blocks_of(rows.shape[0], max(entries // math.prod(rows.shape[-2:]), 1))
+
+
+def _shares(rows: Array) -> Array:
+    """The energy ‖row a of A_i V‖², or ‖row b of A_iᵀ U‖², over their sum; (m, n1 + n2)."""
+    xp = namespace(rows)
+    largest = xp.max(xp.abs(rows), axis=(-2, -1), keepdims=True)
+    unit = xp.where(largest > 0, largest, xp.ones_like(largest))  # so that no square overflows
+    energies = xp.sum((rows / unit) ** 2, axis=-2)
+    total = xp.sum(energies, axis=-1, keepdims=True)
+    return energies / xp.where(total > 0, total, xp.ones(total.shape, **like(total)))

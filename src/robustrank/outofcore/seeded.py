@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Literal, overload
 
 from robustrank.backend import Array, check_count, empty_array, like, namespace
-from robustrank.operators.array_backed import ArrayBackedOperator
+from robustrank.operators.array_backed import ArrayBackedOperator, row_norms
 from robustrank.operators.base import Operator
 from robustrank.operators.kernels import tangent_rows
-from robustrank.operators.row_norms import row_norms
 from robustrank.operators.tangent import StoredTangent
 from robustrank.outofcore.seeded_rows import DeviceRows, SeededRows
 from robustrank.outofcore.sharded import ShardedRows, sharded_rows

@@ -10,7 +10,7 @@ import numpy as np
 
 from robustrank.backend import Array
 from robustrank.linalg import Shares, as_vector, from_vector
-from robustrank.operators.shares import RowShares
+from robustrank.operators.tangent import RowShares
 from robustrank.outofcore.blocks import BlockProducts, blocks
 from robustrank.outofcore.engine import Engine, split, total
 from robustrank.outofcore.streamed import LinearizedRows

@@ -1,7 +1,7 @@
 """From a problem to the best result: the solvers that are tried, and the rank."""
 
-from robustrank.search.assembly import nothing_found
 from robustrank.search.one_problem import solve
+from robustrank.search.results import nothing_found
 from robustrank.search.unknown_rank import solve_without_rank
 
 __all__ = ["nothing_found", "solve", "solve_without_rank"]

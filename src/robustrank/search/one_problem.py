@@ -22,12 +22,11 @@ from robustrank.operators import OutOfTime
 from robustrank.problem import Problem
 from robustrank.result import History, Result, Status, StopReason
 from robustrank.run import Run
-from robustrank.search.assembly import assemble, nothing_found, summarize
-from robustrank.search.attempts import best_attempt, standing
 from robustrank.search.final_fit import FinalFit, Fitted, rows_differ
+from robustrank.search.results import assemble, best_attempt, nothing_found, standing, summarize
 from robustrank.search.second_solution import second_solution
 from robustrank.solvers import Drive, Outcome, Portfolio, RankEstimator, Solver
-from robustrank.solvers.initialization import normalized_factors
+from robustrank.solvers.base import normalized_factors
 
 # No other solver would find more.
 _DECIDED = {Status.RECOVERED, Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
@@ -188,7 +187,7 @@ class Search:
         else:
             result = self._fitted(solver, outcome, started_at)
         self._pending = [*before, result]
-        if self._portfolio and result.certified:
+        if self._portfolio and result.certified and result.certificate.contested:
             other = second_solution(problem, result, self._factors_of_part)
             result = replace(result, alternative=other)
         return result

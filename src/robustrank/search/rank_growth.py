@@ -22,7 +22,7 @@ from robustrank.solvers import (
     Settling,
     TruncatedWeights,
 )
-from robustrank.solvers.initialization import normalized_factors
+from robustrank.solvers.base import normalized_factors
 
 # The largest rank to try has at most 0.6 degrees of freedom for each measurement.
 _LARGEST_SHARE = 0.6

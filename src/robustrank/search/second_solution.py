@@ -45,8 +45,6 @@ def second_solution(problem: Problem, result: Result, solve: SolveFactors) -> Al
     solution. ``solve`` returns the factors that a solver finds for a problem.
     """
     contested = result.certificate.contested
-    if not contested:
-        return None
     search = _Search.of(problem.with_unit_rows, result)
     whole = len(contested) > _WHOLE * sum(result.shape)
     other = search.opposite_sign()

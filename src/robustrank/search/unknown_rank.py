@@ -12,10 +12,9 @@ from robustrank.linalg import Factors
 from robustrank.problem import Problem
 from robustrank.result import RankRow, RankTable, Result
 from robustrank.run import Run
-from robustrank.search.assembly import assemble, nothing_found
-from robustrank.search.attempts import standing
 from robustrank.search.one_problem import Search
 from robustrank.search.rank_growth import GrownRank, RankGrowth
+from robustrank.search.results import assemble, nothing_found, standing
 from robustrank.solvers import GaussNewton, Portfolio, Solver
 
 # If the rank that was found does not lead to a certified result, bounds on it are tried in turn:

@@ -2,13 +2,16 @@
 
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, observe
-from robustrank.solvers.driver import Drive
+from robustrank.solvers.driver import Drive, Outcome
 from robustrank.solvers.gauss_newton import GaussNewton, GaussNewtonState
 from robustrank.solvers.gradient_descent import GradientState, MedianTGD, VanillaGD
 from robustrank.solvers.message_passing import MessagePassing, MessagePassingState
-from robustrank.solvers.monitor import Outcome
-from robustrank.solvers.portfolio import Portfolio, message_passing_then_gauss_newton
-from robustrank.solvers.rank_estimate import RankEstimator
+from robustrank.solvers.portfolio import (
+    DEFAULT,
+    Portfolio,
+    RankEstimator,
+    message_passing_then_gauss_newton,
+)
 from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
 from robustrank.solvers.two_stage import TwoStage, TwoStageState
 from robustrank.solvers.weights import (
@@ -19,6 +22,7 @@ from robustrank.solvers.weights import (
 )
 
 __all__ = [
+    "DEFAULT",
     "Damping",
     "Drive",
     "GaussNewton",

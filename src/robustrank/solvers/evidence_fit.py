@@ -13,8 +13,12 @@ from robustrank.certificate import best_set
 from robustrank.linalg import Point, TangentMap, lower_median, plain_least_squares, retract
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, has_few_unknowns, linearize, relative_length
-from robustrank.solvers.leave_one_out import leave_one_out_residuals, leverages
-from robustrank.solvers.weights import TruncatedWeights, WeightFunction
+from robustrank.solvers.weights import (
+    TruncatedWeights,
+    WeightFunction,
+    leave_one_out_residuals,
+    leverages,
+)
 
 _FIRST_WIDTH, _DECAY = 2.5, 0.7  # of the weights, in standard deviations of the residuals
 _BEYOND_WIDTH = 10.0  # widths; measurements with larger residuals have no weight

@@ -28,10 +28,15 @@ from robustrank.linalg import (
     retract,
 )
 from robustrank.problem import Problem
-from robustrank.solvers.base import ContinuableSolver, Estimate, State, linearize
+from robustrank.solvers.base import (
+    ContinuableSolver,
+    Estimate,
+    State,
+    linearize,
+    point_of_factors,
+    spectral_initialization,
+)
 from robustrank.solvers.batching import select
-from robustrank.solvers.initialization import point_of_factors, spectral_initialization
-from robustrank.solvers.leave_one_out import leave_one_out_residuals, mean_leverage
 from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
 from robustrank.solvers.weights import (
     TruncatedWeights,
@@ -39,6 +44,8 @@ from robustrank.solvers.weights import (
     as_factor,
     beside,
     check_cutoffs,
+    leave_one_out_residuals,
+    mean_leverage,
 )
 
 

@@ -21,8 +21,7 @@ from robustrank.backend import (
 from robustrank.linalg import Factors, spectral_norm
 from robustrank.metrics import balance
 from robustrank.problem import Problem
-from robustrank.solvers.base import Solver, State, observe
-from robustrank.solvers.initialization import spectral_initialization
+from robustrank.solvers.base import Solver, State, observe, spectral_initialization
 from robustrank.solvers.weights import (
     TruncatedWeights,
     UniformWeights,

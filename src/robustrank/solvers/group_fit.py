@@ -20,8 +20,12 @@ from robustrank.linalg import (
 )
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, linearize, relative_length
-from robustrank.solvers.leave_one_out import leave_one_out_residuals, leverages
-from robustrank.solvers.weights import TruncatedWeights, WeightFunction
+from robustrank.solvers.weights import (
+    TruncatedWeights,
+    WeightFunction,
+    leave_one_out_residuals,
+    leverages,
+)
 
 _FAR = 5.0  # times half the length of the shortest interval with half of the values
 _SMALLEST_GROUP = 0.05  # of the measurements

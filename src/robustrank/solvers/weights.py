@@ -1,8 +1,4 @@
-"""Weight functions: from the sizes of the residuals to a weight for each measurement.
-
-Truncated and uniform weights depend on the residuals and their median only, so they are scale
-invariant: multiplying all residuals by a constant does not change them. Soft weights have a width.
-"""
+"""Weight functions, and residuals as if each measurement had been left out of the fit."""
 
 from __future__ import annotations
 
@@ -10,7 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from robustrank.backend import Array, check_positive, is_numpy, namespace
+from robustrank.backend import Array, check_positive, few_on_host, is_numpy, namespace
+from robustrank.linalg import TangentMap, unit_leverages
 
 
 def check_cutoffs(**cutoffs: Any) -> None:
@@ -98,3 +95,39 @@ class SoftWeights(WeightFunction):
 
     def cutoff(self, median: float) -> float | None:
         return self.cutoff_medians * median
+
+
+# With very few inliers the mean leverage is only known roughly; no leverage is taken to be larger.
+_MOST_MEAN_LEVERAGE = 0.95
+_MOST_LEVERAGE = 0.99
+
+
+def mean_leverage(weights: Array, degrees_of_freedom: int) -> Array:
+    """The mean share of a fitted value that is due to the measurement itself: d/N."""
+    least = degrees_of_freedom / _MOST_MEAN_LEVERAGE
+    total = few_on_host(namespace(weights).sum(weights, axis=-1), 0)
+    return degrees_of_freedom / namespace(total).clip(total, min=least)
+
+
+def leverages(tangent: TangentMap, weights: Array, degrees_of_freedom: int) -> Array:
+    """The leverage of each measurement in weighted least squares, (m,).
+
+    For large problems it is taken to be in proportion to the weight.
+    """
+    xp = namespace(weights)
+    mean = weights * beside(mean_leverage(weights, degrees_of_freedom), weights)
+    unit = unit_leverages(tangent, weights)
+    if unit is None:
+        return mean
+    own = weights * unit
+    return xp.clip(xp.where(xp.isfinite(own), own, mean), min=0.0, max=_MOST_LEVERAGE)
+
+
+def leave_one_out_residuals(residuals: Array, leverages: Array) -> Array:
+    """Residuals of a fit, corrected for the leverage of each measurement.
+
+    The residual of an inlier is 1 − leverage times what it would be without that inlier. Without
+    the correction, inliers would look too good and rejected measurements too bad, and both would
+    stay as they are.
+    """
+    return residuals / (1 - leverages)

@@ -11,7 +11,7 @@ import numpy as np
 from robustrank.backend import to_numpy
 from robustrank.operators import Operator
 from robustrank.uncertainty.covariance import TangentCovariance
-from robustrank.uncertainty.outlier_probability import outlier_probability
+from robustrank.uncertainty.residuals import outlier_probability
 
 Matrix = np.ndarray[Any, Any]
 AsOperator = Callable[[Any, tuple[int, int]], Operator]

@@ -2,8 +2,10 @@
 
 from robustrank.operators.views.batched import BatchedOperator, can_be_batched
 from robustrank.operators.views.centered import CenteredOperator
-from robustrank.operators.views.counted import CountedOperator, PassCounter, PassCounterGroup
 from robustrank.operators.views.delegating import (
+    CountedOperator,
+    PassCounter,
+    PassCounterGroup,
     RowScaledOperator,
     ScaledOperator,
     SubsetOperator,

@@ -10,8 +10,7 @@ from robustrank.operators.array_backed import ArrayBackedOperator
 from robustrank.operators.base import Operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.tangent import StoredTangent
-from robustrank.operators.views.counted import CountedOperator
-from robustrank.operators.views.delegating import RowScaledOperator, ScaledOperator
+from robustrank.operators.views.delegating import CountedOperator, RowScaledOperator, ScaledOperator
 
 
 class BatchedOperator(ArrayBackedOperator):
