@@ -18,7 +18,7 @@ import robustrank as rr
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src"
-DATA = ("py.typed", "report/templates/recovery.html", "planning/curves.json")
+DATA = ("py.typed", "report/templates/page.html", "planning/curves.json")
 
 USE = """
 import numpy as np, robustrank as rr

@@ -103,7 +103,7 @@ def _as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         return to_numpy(values) if values.ndim == axes else values
 
     monkeypatch.setattr("robustrank.linalg.least_squares.on_gpu", lambda _: True)
-    for module in ("gauss_newton", "leave_one_out"):
+    for module in ("gauss_newton", "weights"):
         monkeypatch.setattr(f"robustrank.solvers.{module}.few_on_host", few_on_host)
 
 

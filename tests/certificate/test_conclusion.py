@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.certificate import Fit, certify, untested
+from robustrank.certificate import Fit, count, examine, untested
 from robustrank.certificate.conclusion import _noise_objections, _with_objections
 from robustrank.certificate.evidence import NoiseFit
 from robustrank.metrics import evaluate
@@ -141,17 +141,14 @@ def test_another_matrix_that_fits_less_than_half_is_not_certified() -> None:
     other = np.linalg.lstsq(rows, planted.y[planted.outliers], rcond=None)[0]
     problem = rr.solvers.Problem(as_operator(planted.A), planted.y, 1)
     residual = planted.y - planted.A.reshape(400, -1) @ other
-    u, _, vt = np.linalg.svd(other.reshape(8, 6))
-    normalized = problem.normalized()
     fit = Fit(
         problem=problem,
         residual=residual,
         weights=np.ones(400),
         spread=np.ones(400),
-        linearize=lambda: normalized.operator.tangent(u[:, :1], vt[:1].T),
         norm=1.0,
     )
-    certificate = certify(fit, None)
+    certificate = count(fit, None)
     assert certificate.exact_fits == 160 > certificate.degrees_of_freedom + 10
     assert not certificate.is_exact
     assert certificate.objections
@@ -168,15 +165,13 @@ def test_an_exact_fit_that_was_not_tested_is_not_certified() -> None:
         residual=np.zeros(400),
         weights=np.ones(400),
         spread=np.ones(400),
-        linearize=lambda: normalized.operator.tangent(u[:, :1], vt[:1].T),
         norm=1.0,
     )
-    assert conclude(certify(fit, None), second_solution=False) is rr.Status.RECOVERED
-
-    def never() -> Any:
-        raise AssertionError
-
-    certificate = untested(replace(fit, linearize=never))
+    assert not count(fit, None).objections
+    tangent = normalized.operator.tangent(u[:, :1], vt[:1].T)
+    tested = examine(fit, tangent, None)
+    assert conclude(tested, second_solution=False) is rr.Status.RECOVERED
+    certificate = untested(fit)
     assert certificate.fits_exactly
     assert not certificate.is_exact
     assert certificate.objections == ("the run ended before the result was tested",)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.certificate import all_are_cross_checked, certify, undetermined_part
+from robustrank.certificate import all_are_cross_checked, examine, undetermined_part
 from robustrank.linalg import TangentMap
 from robustrank.operators import StoredTangent, UnstoredTangent, as_operator
 from robustrank.simulate import Planted
@@ -152,7 +152,7 @@ def test_every_result_is_checked_before_it_is_certified(
     check: str, failed: Any, solver: str, small: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not rr.recover(small.A, small.y, 2, solver=solver).certificate.objections
-    monkeypatch.setattr(import_module(certify.__module__), check, failed)
+    monkeypatch.setattr(import_module(examine.__module__), check, failed)
     result = rr.recover(small.A, small.y, 2, solver=solver)
     assert result.certificate.objections
     assert not result.certified

@@ -16,7 +16,7 @@ from robustrank.result import StopReason
 from robustrank.run import Run, Stopped
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import Drive, GaussNewton, MedianTGD
-from robustrank.solvers.driver import Monitor, Outcome
+from robustrank.solvers.driver import Monitor, Outcome, Until
 
 
 def test_iteration_limit(small: Planted) -> None:
@@ -160,10 +160,16 @@ def test_the_callback_stops_the_iterations(small: Planted) -> None:
 
 def test_a_run_also_ends_when_a_condition_holds(small: Planted) -> None:
     problem = Problem(as_operator(small.A), small.y, 2)
-    drive = Drive([problem], GaussNewton(), Run(), until=lambda check: check.iteration >= 3)
-    (outcome,) = drive.to_the_end(np.random.default_rng(0))
+    (whole,) = Drive([problem], GaussNewton(), Run()).to_the_end(np.random.default_rng(0))
+    misfits = whole.history.column("misfit")
+    near = Drive([problem], GaussNewton(), Run(), Until(misfits[3] * 1.01, 0.0, 100))
+    (outcome,) = near.to_the_end(np.random.default_rng(0))
     assert outcome.reason is None
-    assert outcome.iterations == 3
+    assert outcome.iterations == int(np.argmax(misfits < misfits[3] * 1.01)) == 3
+    stalled = Drive([problem], GaussNewton(), Run(), Until(0.0, 1e-9, 2))
+    (outcome,) = stalled.to_the_end(np.random.default_rng(0))
+    assert outcome.reason is None
+    assert outcome.iterations == 2  # the third check, the first that is compared
 
 
 class Interrupted(GaussNewton):

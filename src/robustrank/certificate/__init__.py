@@ -1,12 +1,12 @@
 """Can the result be trusted? Everything that answers this question is in this package.
 
-``certify`` counts exact fits, estimates the noise level, tests whether the fitted measurements
-determine the matrix, and lists what speaks against the result; ``result.conclude`` turns that into
-a status. It uses only the residuals, the inliers and the reason for stopping of a solver, none of
-its own estimates.
+``count`` counts exact fits and estimates the noise level, ``examine`` tests whether the fitted
+measurements determine every part of the matrix. Both list what speaks against the result;
+``result.conclude`` turns that into a status. They use only the residuals, the inliers and the
+reason for stopping of a solver, none of its own estimates.
 """
 
-from robustrank.certificate.conclusion import NOISE_LIMIT, Fit, certify, untested
+from robustrank.certificate.conclusion import NOISE_LIMIT, Fit, count, examine, untested
 from robustrank.certificate.determination import all_are_cross_checked, undetermined_part
 from robustrank.certificate.evidence import (
     NoiseStatistics,
@@ -26,9 +26,10 @@ __all__ = [
     "NoiseStatistics",
     "all_are_cross_checked",
     "best_set",
-    "certify",
+    "count",
     "edge_of_noise",
     "exact_tolerance",
+    "examine",
     "groups_with_majority",
     "is_exact_fit",
     "log_choices",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,25 +65,28 @@ class Fit:
     residual: Array  # (m,)
     weights: Array  # (m,) of the final fit; positive for inliers
     spread: Array  # (m,) the relative size of the noise of each measurement
-    linearize: Callable[[], TangentMap]  # with orthonormal factors and in normalized units
     norm: float  # of the matrix, in normalized units
 
 
-def certify(fit: Fit, reason: StopReason | None) -> Certificate:
-    """The certificate of a result; ``reason`` is why the solver ended before it converged.
+def count(fit: Fit, reason: StopReason | None) -> Certificate:
+    """What counting says for or against a result, without the expensive tests.
 
-    The expensive tests are made only if nothing speaks against the result without them. A result is
-    certified if there are no objections.
+    ``reason`` is why the solver ended before it converged.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # a diverged run has residuals of any size
         labels: Labels = np.arange(fit.problem.operator.measurements)
-        counted = _on_host(fit)
-        certificate = _with_objections(_count(counted, labels), reason)
-        if certificate.objections:
-            return certificate
-        tangent = fit.linearize()
+        return _with_objections(_count(_on_host(fit), labels), reason)
+
+
+def examine(fit: Fit, tangent: TangentMap, reason: StopReason | None) -> Certificate:
+    """The certificate of a result to which ``count`` does not object.
+
+    ``tangent`` is linearized at orthonormal factors, in normalized units. The result is certified
+    if there are no objections.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
         labels = repetitions(fit.problem.operator, tangent)
-        certificate = _with_objections(_count(counted, labels), reason)
+        certificate = _with_objections(_count(_on_host(fit), labels), reason)
         if certificate.objections:
             return certificate
         return _examined(fit, tangent, labels, certificate, exact=certificate.fits_exactly)

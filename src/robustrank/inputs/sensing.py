@@ -124,7 +124,7 @@ def as_operator(
 
 def is_in_memory(A: Any) -> bool:
     """Whether sensing data is an array in the memory of this process or of a device."""
-    return is_array(A) and not isinstance(A, np.memmap)
+    return is_array(A) and not (isinstance(A, np.memmap) or _is_dask_array(A))
 
 
 def _checked(operator: Operator) -> Operator:

@@ -12,7 +12,7 @@ from robustrank.backend import Array, as_generator, namespace, to_numpy
 from robustrank.certificate import edge_of_noise
 from robustrank.linalg import Factors, Triplets, lower_median, scale_columns, weighted
 from robustrank.problem import Problem
-from robustrank.result import Check, RankRow, RankTable
+from robustrank.result import RankRow, RankTable
 from robustrank.run import Run
 from robustrank.solvers import (
     Drive,
@@ -23,6 +23,7 @@ from robustrank.solvers import (
     TruncatedWeights,
 )
 from robustrank.solvers.base import normalized_factors
+from robustrank.solvers.driver import Until
 
 # The largest rank to try has at most 0.6 degrees of freedom for each measurement.
 _LARGEST_SHARE = 0.6
@@ -153,17 +154,12 @@ class RankGrowth:
 
     def _fit(self, factors: Factors) -> RankFit | None:
         """The fit of the rank of some factors, continued from them; None if it is not finite."""
-        rank, misfits = int(factors[0].shape[1]), list[float]()
+        rank = int(factors[0].shape[1])
         solver = GaussNewton(
             settling=Settling(start_after=0), max_iterations=_MOST_STEPS, initial=factors
         )
-
-        def ended(check: Check) -> bool:
-            misfits.append(check.misfit)
-            stalled = len(misfits) > _FIRST_STEPS and misfits[-1] > _PROGRESS * misfits[-2]
-            return stalled or misfits[-1] < _EXACT
-
-        drive = Drive([self._solved.of_rank(rank)], solver, self.run, ended)
+        until = Until(misfit=_EXACT, reduction=_PROGRESS, after=_FIRST_STEPS)
+        drive = Drive([self._solved.of_rank(rank)], solver, self.run, until)
         self.driving = solver, drive
         (outcome,) = drive.to_the_end(as_generator(0))
         state = outcome.state

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
-from robustrank.certificate import Fit, certify, exact_tolerance, is_exact_fit, untested
-from robustrank.linalg import TangentMap, TangentView, frobenius_norm, symmetric_factors
+from robustrank.certificate import Fit, count, exact_tolerance, examine, is_exact_fit, untested
+from robustrank.linalg import TangentView, frobenius_norm, symmetric_factors
 from robustrank.metrics import balance, normalized_error
 from robustrank.problem import Problem
 from robustrank.result import (
@@ -69,17 +69,18 @@ def assemble(
         residual = residual * problem.row_factors
     normalized = solved.normalized()
 
-    def linearize() -> TangentMap:
-        check_time()
-        tangent = TangentView(solver.tangent(normalized, state), before=lambda _: check_time())
-        return tangent if solver.unit_rows else TangentView(tangent, factors=problem.row_factors)
-
     left, right = state.U, state.V
     with np.errstate(over="ignore"):  # a diverged run has factors of any size
         norm = float(frobenius_norm(singular_values(left, right)))
     norm *= units.matrix / unit.units.matrix
-    fit = Fit(unit, residual, state.weights, solver.noise_spread(normalized), linearize, norm)
-    certificate = certify(fit, outcome.reason) if tested else untested(fit)
+    fit = Fit(unit, residual, state.weights, solver.noise_spread(normalized), norm)
+    certificate = count(fit, outcome.reason) if tested else untested(fit)
+    if not certificate.objections:
+        check_time()
+        tangent = TangentView(solver.tangent(normalized, state), before=lambda _: check_time())
+        if not solver.unit_rows:
+            tangent = TangentView(tangent, factors=problem.row_factors)
+        certificate = examine(fit, tangent, outcome.reason)
     if certificate.is_exact:
         left, right = _without_empty_columns(left, right, _EMPTY * exact_tolerance(problem))
     if problem.symmetric:

@@ -30,7 +30,7 @@ class Drive(Generic[StateT]):
     ) -> None:
         """Several problems must have the same shape; they are solved as one batch.
 
-        The solver also ends when ``until`` is true for a progress check. The loop works in units of
+        The solver also ends when ``until`` says so. The loop works in units of
         a typical measurement and a typical sensing entry, so that no scale of y overflows or
         underflows and step sizes do not depend on the scale of A.
         """
@@ -125,7 +125,27 @@ class _Batch:
         ]
 
 
-Until = Callable[[Check], bool]
+@dataclass(frozen=True)
+class Until:
+    """Ends a solver before it has converged, when it is near enough or makes no more progress.
+
+    Parameters
+    ----------
+    misfit
+        It ends below this misfit.
+    reduction, after
+        It ends when a check reduces the misfit by less than this factor, after some first checks.
+    """
+
+    misfit: float
+    reduction: float
+    after: int
+
+    def is_over(self, checks: Sequence[Check]) -> bool:
+        """Whether to end after these checks."""
+        latest = checks[-1].misfit
+        stalled = len(checks) > self.after and latest > self.reduction * checks[-2].misfit
+        return stalled or latest < self.misfit
 
 
 @dataclass(frozen=True)
@@ -191,7 +211,7 @@ class Monitor:
         if self._run.callback is not None:
             self._run.report(self._progress(check))
         converged = check.iteration and self._tolerance and check.change <= self._tolerance
-        if converged or (self._until is not None and self._until(check)):
+        if converged or (self._until is not None and self._until.is_over(self._checks)):
             self.stop(None)
 
     def stop(self, reason: StopReason | None) -> None:
