@@ -187,6 +187,7 @@ def test_tests_mirror_the_package() -> None:
     assert sorted(folders) == sorted([*packages, "benchmarks", "examples", "experiments"])
     files = {file.stem for file in (ROOT / "tests").glob("test_*.py")}
     others = {"test_package", "test_distribution", "test_docs", "test_mutants", "test_project"}
+    others |= {"test_walk"}
     assert files == {*(f"test_{module}" for module in modules), *others}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -55,7 +56,7 @@ class Walk:
         return self
 
     def turn(self) -> list[str]:
-        """Packages that call each other in a circle, with the functions; empty if there are none."""
+        """Packages that call each other in a circle, with the functions; empty without one."""
         below: dict[str, set[str]] = {}
         for upper, lower in self.calls:
             if {upper, lower} <= WALKED:
@@ -64,7 +65,7 @@ class Walk:
         def search(package: str, path: list[str]) -> list[str]:
             if package in path:
                 circle = [*path[path.index(package) :], package]
-                pairs = zip(circle, circle[1:], strict=False)
+                pairs = itertools.pairwise(circle)
                 return [f"{one} → {two}: {self.calls[one, two]}" for one, two in pairs]
             found = (search(lower, [*path, package]) for lower in below.get(package, ()))
             return next(filter(None, found), [])
@@ -80,8 +81,8 @@ NOISY_ENTRIES = plant_entries(40, 30, 2, 700, outliers=0.1, noise=0.02, rng=1)
 CALLS: dict[str, tuple[Callable[[], rr.Result], int, int]] = {
     "exact": (lambda: rr.recover(EXACT.A, EXACT.y, 2), 38, 22),
     "noisy, without a rank": (lambda: rr.recover(NOISY.A, NOISY.y), 54, 30),
-    "entries": (lambda: rr.complete(ENTRIES.incomplete, 2), 33, 19),
-    "noisy entries, without a rank": (lambda: rr.complete(NOISY_ENTRIES.incomplete), 36, 19),
+    "entries": (lambda: rr.complete(ENTRIES.incomplete, 2), 36, 19),
+    "noisy entries, without a rank": (lambda: rr.complete(NOISY_ENTRIES.incomplete), 38, 19),
 }
 
 
