@@ -239,6 +239,27 @@ recovered("limited descent", solver=rr.MedianTGD(max_iterations=40, step_size=0.
 recovered("a small portfolio", solver=rr.Portfolio((rr.GaussNewton(), rr.MedianTGD())))
 
 
+_VARIANTS: dict[str, Any] = {
+    "messages alone": rr.MessagePassing(),
+    "messages that learn faults": rr.MessagePassing(faults=True, max_iterations=60),
+    "messages up to an error": rr.MessagePassing(target_error=0.05, patience=4),
+    "extra columns": rr.GaussNewton(rank_schedule=rr.RankSchedule(extra=2, drop_every=3)),
+    "wide weights": rr.GaussNewton(weighting=rr.Weighting(width=5.0, decay=0.8, power=1.0)),
+    "no bound on weights": rr.GaussNewton(weighting=rr.Weighting(max_medians=None)),
+    "much damping": rr.GaussNewton(damping=rr.Damping(initial=30.0, decay=0.8)),
+    "damping without the misfit": rr.GaussNewton(damping=rr.Damping(misfit_factor=None)),
+    "early settling": rr.GaussNewton(settling=rr.Settling(start_after=2, alpha_h=4.0)),
+    "no search": rr.GaussNewton(settling=rr.Settling(skip_search=True)),
+    "a split sample": rr.MedianTGD(sample_split=True, max_iterations=60),
+    "a balance": rr.MedianTGD(balance=0.1, alpha_y=5.0, alpha_h=4.0, max_iterations=60),
+    "descent by the theory": rr.MedianTGD(step_size=1 / 740, max_iterations=30, check_every=3),
+    "plain descent": rr.VanillaGD(balance=0.1, step_size=0.2, max_iterations=45),
+    "two stages": rr.TwoStage(rr.MessagePassing(), rr.GaussNewton(), max_iterations=12),
+}
+for _name, _solver in _VARIANTS.items():
+    recovered(_name, solver=_solver, outlier_model="scale", noise=0.01, outliers=0.2, rng=66)
+
+
 def recovers(case: Callable[[Change], Any]) -> None:
     """A problem with sensing data of another kind."""
     CASES[case.__name__.replace("_", " ")] = lambda change: answer_of(case(change))
@@ -625,6 +646,48 @@ def an_imputation_and_components(change: Change) -> dict[str, Any]:
         "noise": pca.noise_variance_ if hasattr(pca, "noise_variance_") else 0.0,
         "transformed": np.abs(pca.transform(full + np.arange(12)))[:3],
     }
+
+
+@answers
+def new_rows_of_estimators(change: Change) -> dict[str, Any]:
+    """Rows that their entries determine, or not, and entries that are wrong or not plausible."""
+    estimators = pytest.importorskip("robustrank.estimators")
+    shown = {}
+    for noise in (0.0, 0.05):
+        planted = plant_entries(40, 12, 2, 480, outliers=0.05, noise=noise, rng=34)
+        new = planted.matrix[:7] + np.arange(12)
+        new[0, :3], new[1, 3:], new[2, 1:], new[3, :7] = 90.0, np.nan, np.nan, -50.0
+        new[4, ::2], new[5, 4] = np.nan, 1e6
+        X = planted.incomplete + np.arange(12)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", estimators.UncertifiedFitWarning)
+            imputer = estimators.RobustImputer(2, replace_outliers=True).fit(change(X))
+            filled = imputer.transform(new)
+            projected = estimators.RobustPCA(2).fit(change(X)).transform(new[[0, 3, 5, 6]])
+        shown[str(noise)] = [filled, np.abs(projected)]
+    return shown
+
+
+@answers
+def regressions_of_other_kinds(change: Change) -> dict[str, Any]:
+    estimators = pytest.importorskip("robustrank.estimators")
+    planted = plant(6, 6, 1, 140, outliers=0.1, rng=35)
+    X, M = planted.A, planted.left @ planted.left.T
+    y = np.einsum("ijk,jk->i", X, M) + 0.02 * np.random.default_rng(36).standard_normal(140)
+    y[:12] = 40.0
+    kinds = {
+        "symmetric": estimators.LowRankRegressor(1, symmetric=True),
+        "through zero": estimators.LowRankRegressor(2, fit_intercept=False),
+        "no rank": estimators.LowRankRegressor(),
+    }
+    shown = {}
+    for name, estimator in kinds.items():
+        estimator.fit(X, change(y))
+        numbers = [estimator.intercept_, estimator.rank_, *np.ravel(estimator.coef_)[:5]]
+        shown[name] = [numbers, digest(estimator.inlier_mask_), estimator.score(X, y)]
+    predicted = y + 0.3 * np.sin(np.arange(140))
+    shown["score"] = [estimators.robust_r2_score(y, predicted)]
+    return shown
 
 
 @answers
