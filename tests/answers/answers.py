@@ -8,6 +8,7 @@ is written and answered differently here is removed: for other libraries of line
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -687,6 +688,96 @@ def regressions_of_other_kinds(change: Change) -> dict[str, Any]:
         shown[name] = [numbers, digest(estimator.inlier_mask_), estimator.score(X, y)]
     predicted = y + 0.3 * np.sin(np.arange(140))
     shown["score"] = [estimators.robust_r2_score(y, predicted)]
+    return shown
+
+
+def numbers_in(text: str) -> list[str]:
+    """The numbers that are printed, without times; the words may change."""
+    text = re.sub(r"[\d.,]+ (s|ms|min|seconds?)\b", "", text)
+    return re.findall(r"\d[\d.,]*(?:e[-+]?\d+)?", text)
+
+
+@answers
+def printed_results(change: Change) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    problems: dict[str, dict[str, Any]] = {
+        "noise": {"noise": 0.02},
+        "much noise": {"noise": 0.3},
+        "few": {"measurements": 70, "noise": 0.02, "outliers": 0.3},
+        "low rank": {"rank": 3, "noise": 0.02},
+        "impostor": {"outlier_model": "impostor", "outliers": 0.45, "noise": 0.01, "rank": 1},
+    }
+    for name, options in problems.items():
+        given: Any = {"rank": 2, "measurements": 200, "outliers": 0.15} | options
+        planted = plant(12, 10, rng=40, **given)
+        for guess in (2, None):
+            shown[f"{name} {guess}"] = numbers_in(
+                str(rr.recover(planted.A, change(planted.y), guess))
+            )
+    problems = {
+        "noise": {"noise": 0.05},
+        "much noise": {"noise": 0.4},
+        "few": {"entries": 220, "noise": 0.05, "sampling": "power-law"},
+        "low rank": {"rank": 3, "noise": 0.02},
+    }
+    for name, options in problems.items():
+        given = {"rank": 2, "entries": 500, "outliers": 0.1} | options
+        entries = plant_entries(30, 24, rng=41, **given)
+        for guess in (2, None):
+            text = str(rr.complete(change(entries.incomplete), guess))
+            shown[f"entries, {name} {guess}"] = numbers_in(text)
+    return shown
+
+
+@answers
+def printed_by_the_command(change: Change) -> dict[str, Any]:
+    """What is printed and written for a table with groups, for entries, and for a plan."""
+    testing = pytest.importorskip("click.testing")
+    from robustrank.cli.app import app
+
+    planted = plant(4, 3, 1, 120, outliers=0.1, noise=0.02, rng=42)
+    y, sensor = change(planted.y), np.arange(120) % 8
+    y[sensor == 2] += 3.0
+    y[sensor == 5] *= -2.0
+    y[sensor == 7] = 1.25
+    lines = ["reading,sensor,time," + ",".join(f"a{k}" for k in range(12))]
+    for value, number, row in zip(y.tolist(), sensor, planted.A.reshape(120, -1), strict=True):
+        lines.append(f"{value!r},S{number},7," + ",".join(map(repr, row.tolist())))
+    entries = plant_entries(20, 15, 1, 200, outliers=0.1, noise=0.05, rng=43)
+    listed = zip(*(part.tolist() for part in entries.triples), strict=True)
+    table = ["user,item,rating", *(f"u{i},v{j},{value!r}" for i, j, value in listed)]
+    of_log = ["log.csv", "--column", "reading", "--group", "sensor", "--ignore", "time"]
+    of_table = ["table.csv", "--rows", "user", "--columns", "item", "--values", "rating"]
+    commands = {
+        "recover": ["recover", *of_log, "--shape", "4x3", "--rank", "1", "--out", "M.csv"],
+        "complete": ["complete", *of_table, "--out", "X.csv"],
+        "plan": ["plan", "40x30", "--rank", "2", "--outliers", "0.2", "--noise", "0.01"],
+        "simulate": [
+            "simulate",
+            "p.npz",
+            "--shape",
+            "9x7",
+            "--rank",
+            "2",
+            "-m",
+            "60",
+            "--seed",
+            "5",
+        ],
+    }
+    shown: dict[str, Any] = {}
+    runner = testing.CliRunner()
+    with TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path("log.csv").write_text("\n".join(lines))
+        Path("table.csv").write_text("\n".join(table))
+        for name, arguments in commands.items():
+            done = runner.invoke(app, arguments, standalone_mode=False)
+            assert done.exception is None, done
+            shown[name] = [numbers_in(done.stdout), str(done.return_value)]
+        for file in ("M.csv", "M.outliers.csv", "X.csv", "X.outliers.csv"):
+            rows = Path(file).read_text().splitlines()
+            cells = [cell for row in rows[:4] for cell in row.split(",")[:4]]
+            shown[file] = [len(rows), [float(cell) if "." in cell else cell for cell in cells]]
     return shown
 
 

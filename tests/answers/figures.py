@@ -1,10 +1,11 @@
-"""What the figures of reports show: bars, curves, images, ticks and texts.
+"""What reports show: bars, curves, images, ticks and texts of figures, and numbers in the text.
 
 ``python tests/answers/figures.py`` writes ``figures.json``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from answers import lines_of, plain
+from answers import lines_of, numbers_in, plain
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -36,7 +37,7 @@ MARKS = {"curve": "line", "dots": "dot", "bars": "bar", "rings": "ring"}
 
 
 def described(page: Callable[[], Any]) -> dict[str, Any]:
-    """The figures that are drawn for a page, by their first label."""
+    """The figures that are drawn for a page, and the numbers in its text."""
     figures: list[Any] = []
 
     def keep(figure: Figure, _: Any, **options: Any) -> None:
@@ -46,9 +47,16 @@ def described(page: Callable[[], Any]) -> dict[str, Any]:
 
     save = Figure.savefig
     with mock.patch.object(Figure, "savefig", keep):
-        page()
-    shown: dict[str, Any] = plain({f"figure {k}": figure for k, figure in enumerate(figures)})
-    return shown
+        text = page() or ""
+    shown = {f"figure {k}": figure for k, figure in enumerate(figures)}
+    described: dict[str, Any] = plain(shown | {"numbers": numbers_in(_words(text))})
+    return described
+
+
+def _words(page: str) -> str:
+    """The text of a page without its figures and its style."""
+    page = re.sub(r"<(svg|style|script|head|footer)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    return re.sub(r"<[^>]*>", " ", page).replace("\xa0", " ")
 
 
 def _axes(axes: Axes) -> dict[str, Any]:
@@ -157,6 +165,9 @@ def _result(**changes: Any) -> rr.Recovery:
         "cutoff": 0.1,
         "iterations": 20,
         "history": _history([1.0, 0.3, 0.02, 1e-4, 1e-5]),
+        "certificate": replace(found.certificate, misfit=2e-5, noise=3e-5, sigma=0.01),
+        "attempts": (replace(found.attempts[0], misfit=2e-5, seconds=0.5),),
+        "seconds": 1.5,
     }
     return replace(found, **given | changes)
 
@@ -218,7 +229,7 @@ def ranks_that_were_compared() -> str:
 def _completion(**options: Any) -> rr.Completion:
     given = {"n1": 40, "n2": 30, "rank": 2, "entries": 900, "outliers": 0.1, "noise": 0.05}
     planted = rr.simulate.plant_entries(**given | {"rng": 1} | options)
-    return rr.complete(planted.triples, 2, shape=planted.shape)
+    return replace(rr.complete(planted.triples, 2, shape=planted.shape), seconds=1.5)
 
 
 @drawn
@@ -235,7 +246,8 @@ def a_completion_with_undecided_rows() -> str:
 def a_long_completion() -> str:
     """More rows than pixels, and numbers of entries that differ much."""
     planted = rr.simulate.plant_entries(600, 6, 1, 2500, outliers=0.02, noise=0.1, rng=2)
-    return render_report(rr.complete(planted.triples, 1, shape=planted.shape))
+    found = rr.complete(planted.triples, 1, shape=planted.shape)
+    return render_report(replace(found, seconds=75.0))
 
 
 @drawn
@@ -245,7 +257,7 @@ def a_completion_with_one_long_row() -> str:
     X[0], X[1, :20] = 1.0, 2.0
     X[5, 0] = 300.0
     X += 0.01 * np.random.default_rng(3).standard_normal(X.shape)
-    return render_report(rr.complete(X, 1))
+    return render_report(replace(rr.complete(X, 1), seconds=0.02))
 
 
 @drawn
