@@ -60,6 +60,16 @@ def test_triples_and_error_bars(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.outlier_probability, result.outlier_probability)
 
 
+def test_nothing_decided(tmp_path: Path) -> None:
+    """All rows and columns are undecided, by number and by label."""
+    X = np.random.default_rng(1).standard_normal((4, 2))
+    for given in (X, pd.DataFrame(X, index=[f"r{k}" for k in range(4)])):
+        result = rr.complete(given)
+        loaded = saved(result, tmp_path / "result.npz")
+        assert len(loaded.undecided_rows) == 4
+        assert len(loaded.undecided_columns) == 2
+
+
 INDICES: dict[str, Callable[[int], Any]] = {
     "text": lambda n: pd.Index([f"label {k}" for k in range(n)], name="station"),
     "integers": lambda n: pd.RangeIndex(10, 10 + n),
