@@ -225,6 +225,9 @@ recovered("no rank, weak component", guess=None, spectrum=[9.0, 3.0, 1.0], rank=
 recovered("no rank, one", guess=None, rank=1, measurements=120)
 recovered("an offset of many", outlier_model="offset:0.1", outliers=0.35, noise=2e-3)
 recovered("a gain of many", outlier_model="gain:1.2", outliers=0.35, noise=2e-3)
+recovered("a gain of nearly half", outlier_model="gain:1.6", outliers=0.45, noise=1e-3)
+recovered("a loss of nearly half", outlier_model="gain:0.7", outliers=0.45, noise=1e-3)
+recovered("an offset of nearly half", outlier_model="offset:0.05", outliers=0.45, noise=1e-3)
 recovered("a gain", outlier_model="gain:3", outliers=0.3)
 recovered("an impostor", outlier_model="impostor", outliers=0.45, rank=1, measurements=220)
 recovered("flipped signs", outlier_model="flip", outliers=0.42, measurements=260)
@@ -318,6 +321,12 @@ def _symmetric(sign: float, noise: float) -> tuple[Array, Array]:
 def a_symmetric_matrix(change: Change) -> Any:
     A, y = _symmetric(-1.0, 0.0)
     return rr.recover(A, change(y), 2, symmetric=True)
+
+
+@recovers
+def a_symmetric_matrix_without_a_rank(change: Change) -> Any:
+    A, y = _symmetric(-1.0, 0.1)
+    return rr.recover(A, change(y), symmetric=True)
 
 
 @recovers

@@ -113,6 +113,12 @@ def test_large_matrices_keep_their_values(tmp_path: Path, monkeypatch: pytest.Mo
     loaded = saved(rr.robust_pca(X, 1), tmp_path / "result.npz")
     with pytest.raises(ValueError, match="error bars are not computed for matrices with more than"):
         loaded.interval(0, 0)
+    with np.load(tmp_path / "result.npz") as stored:
+        arrays = dict(stored)
+    for values in (arrays["values"].T, arrays["values"].astype(str)):
+        np.savez(tmp_path / "odd.npz", **arrays | {"values": values})
+        with pytest.raises(ValueError, match="'values' is missing or malformed"):
+            rr.load(tmp_path / "odd.npz")
 
 
 @pytest.fixture(scope="module")
