@@ -385,7 +385,7 @@ def many_measurements(change: Change) -> Any:
 @recovers
 def measurements_in_a_file(change: Change) -> Any:
     planted = plant(20, 15, 2, 400, outliers=0.1, noise=0.02, rng=27)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows keeps open files
         path = Path(folder) / "A.npy"
         np.save(path, planted.A)
         result = rr.recover(str(path), change(planted.y), 2, memory_limit="4GB")
@@ -900,11 +900,11 @@ def lines_of(answers: dict[str, Any]) -> str:
 
 def write(names: list[str], *, narrow: bool) -> None:
     """Write the answers of cases, all if none is named; or narrow those that are written."""
-    known = json.loads(FILE.read_text()) if FILE.exists() else {}
+    known = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
     for name in names or CASES:
         case = CASES[name]
         known[name] = common(known[name], case(unchanged)) if narrow else stable(case)
-    FILE.write_text(lines_of({name: known[name] for name in CASES if name in known}))
+    FILE.write_text(lines_of({name: known[name] for name in CASES if name in known}), "utf-8")
 
 
 if __name__ == "__main__":

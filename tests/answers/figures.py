@@ -279,7 +279,7 @@ def an_image_file() -> None:
 
 def write() -> None:
     """Write what is drawn."""
-    FILE.write_text(lines_of({name: described(page) for name, page in PAGES.items()}))
+    FILE.write_text(lines_of({name: described(page) for name, page in PAGES.items()}), "utf-8")
 
 
 if __name__ == "__main__":

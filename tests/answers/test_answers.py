@@ -11,7 +11,7 @@ import json
 import pytest
 from answers import CASES, FILE, differences, unchanged
 
-EXPECTED = json.loads(FILE.read_text())
+EXPECTED = json.loads(FILE.read_text("utf-8"))
 
 
 def test_every_case_has_an_answer() -> None:

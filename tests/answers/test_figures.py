@@ -15,7 +15,7 @@ pytest.importorskip("jinja2")
 from answers import differences
 from figures import FILE, PAGES, described
 
-EXPECTED: dict[str, Any] = json.loads(FILE.read_text())
+EXPECTED: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
 
 
 def test_every_page_is_described() -> None:
