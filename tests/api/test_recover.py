@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import robustrank as rr
+from robustrank.api.running import memory_needed
 from robustrank.metrics import normalized_error, score_outliers
 from robustrank.simulate import Planted, plant
 
@@ -134,3 +135,11 @@ def test_a_matrix_that_would_overflow_becomes_the_zero_matrix() -> None:
     assert result.stopped is rr.StopReason.DIVERGED
     assert np.all(result.matrix == 0)
     assert np.allclose(result.residual, planted.y * 1e280, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("dtype", "width"), [("float32", 4), ("float64", 8)])
+def test_memory_needed_is_that_of_the_data_and_a_quarter(dtype: str, width: int) -> None:
+    A = np.ones((40, 5, 3), dtype)
+    for given in (A, rr.operators.as_operator(A)):
+        assert memory_needed(given) == 1.25 * width * 600
+    assert memory_needed([1.0]) == 0

@@ -41,6 +41,18 @@ def test_a_column_without_a_majority_is_not_decided() -> None:
     assert np.flatnonzero(~found.decided).tolist() == [5]
 
 
+@pytest.mark.parametrize("fitted", [15, 16])
+def test_a_majority_of_an_odd_number_decides(fitted: int) -> None:
+    """Sixteen of 31 are a majority."""
+    rng = np.random.default_rng(4)
+    left = rng.standard_normal((31, 2))
+    X = left @ rng.standard_normal((2, 6))
+    X[fitted:, 3] = 50 + 20 * rng.standard_normal(31 - fitted)
+    found = fit_columns(X, left, 1e-6, 1.5, np.random.default_rng(0), WATCH)
+    assert np.delete(found.decided, 3).all()
+    assert found.decided[3] == (fitted == 16)
+
+
 def test_the_factor_of_some_columns_explains_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_columns, "_COLUMNS", 40)
     monkeypatch.setattr(by_columns, "_ENTRIES", 0)

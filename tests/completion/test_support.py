@@ -11,7 +11,12 @@ import scipy.linalg
 from completion_samples import in_row_order, planted_sample, sample_of
 
 from robustrank.completion.sample import Sample
-from robustrank.completion.support import Support, _solve_sylvester, supported_part
+from robustrank.completion.support import (
+    Support,
+    _distances_from_common_change,
+    _solve_sylvester,
+    supported_part,
+)
 from robustrank.linalg import point_of
 from robustrank.simulate import PlantedEntries, plant_entries
 
@@ -110,6 +115,24 @@ def test_sylvester_equation_that_is_singular() -> None:
     A, B = np.diag([2.0, 0.0]), np.diag([3.0, 0.0])
     K = _solve_sylvester(A, B, np.ones((2, 2)))
     np.testing.assert_allclose(K, [[1 / 5, 1 / 2], [1 / 3, 0]])
+
+
+@pytest.mark.parametrize(("dtype", "tiny"), [("float32", 1e-21), ("float64", 1e-170)])
+def test_rows_of_the_factors_may_be_tiny(dtype: str, tiny: float) -> None:
+    """The square of their size is not a number of the dtype."""
+    rng = np.random.default_rng(1)
+    U, V = (rng.standard_normal((n, 2)) for n in (9, 7))
+    K = rng.standard_normal((2, 2))
+    dU, dV = U @ K, -V @ K.T
+    dU[4] += [1.0, 2.0]  # no common change
+    U[3], dU[3] = tiny * U[3], tiny * dU[3]
+    changes, factors = ((a.astype(dtype), b.astype(dtype)) for a, b in ((dU, dV), (U, V)))
+    rows = np.ones(9, bool), np.ones(7, bool)
+    errors = _distances_from_common_change(changes, factors, rows)
+    expected = np.where(np.arange(9) == 4, np.sqrt(5), 0.0)
+    np.testing.assert_allclose(errors[0], expected, atol=1e-4)
+    np.testing.assert_allclose(errors[1], 0, atol=1e-4)
+    assert errors[0][3] < 1e-4 * tiny
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(True, False), (False, True), (False, False)])

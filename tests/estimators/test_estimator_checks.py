@@ -17,6 +17,7 @@ import pytest
 from regression_samples import regression
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from robustrank import estimators
@@ -66,6 +67,16 @@ def test_public_names_are_pinned() -> None:
 @parametrize_with_checks(CHECKED)  # type: ignore[untyped-decorator]
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "missing"),
+    [(RobustImputer(), True), (RobustPCA(), False), (LowRankRegressor(), False)],
+)
+def test_what_data_estimators_accept(estimator: Any, missing: bool) -> None:
+    tags = get_tags(estimator)
+    assert tags.input_tags.allow_nan == missing
+    assert tags.array_api_support
 
 
 def test_array_libraries() -> None:

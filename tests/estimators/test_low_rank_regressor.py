@@ -146,6 +146,16 @@ def test_mostly_equal_targets_are_fitted_by_a_constant() -> None:
     np.testing.assert_array_equal(model.inlier_mask_, y == 4)
 
 
+@pytest.mark.parametrize("equal", [4, 5])
+def test_half_of_the_targets_decide_what_is_mostly_equal(equal: int) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((10, 3)), rng.standard_normal(10)
+    y[:equal] = 4.0
+    with pytest.warns(UncertifiedFitWarning):
+        model = LowRankRegressor().fit(X, y)
+    assert (model.result_ is None) == (equal == 5)
+
+
 def test_time_limit_ends_the_fit() -> None:
     problem = regression(240)
     with pytest.warns(UncertifiedFitWarning, match="time limit"):

@@ -9,7 +9,7 @@ import pytest
 
 from robustrank import recover
 from robustrank.operators import StoredTangent, as_operator
-from robustrank.operators.kernels import kernels_for, tangent_rows
+from robustrank.operators.kernels import kernels_for, stored_dtype, tangent_rows
 from robustrank.result import Status
 from robustrank.simulate import Planted, plant
 
@@ -47,6 +47,22 @@ def test_small_arrays_are_not_compiled_for() -> None:
     A = np.ones((20, 5, 4))
     assert kernels_for(A) is None
     assert tangent_rows(A, np.ones((5, 1)), np.ones((4, 1))).reads == 2
+
+
+@pytest.mark.parametrize(("measurements", "dtype"), [(15_887, "float64"), (15_888, "float32")])
+def test_large_maps_are_stored_in_single_precision(measurements: int, dtype: str) -> None:
+    """From 2^20 numbers on, 33 · 2 of which are of a measurement, unless they are to be precise."""
+    shape, U = (measurements, 20, 13), np.ones((20, 2))
+    assert stored_dtype(shape, U, precise=False) == dtype
+    assert stored_dtype(shape, U, precise=True) == np.float64
+
+
+def test_maps_are_precise_only_if_asked_for() -> None:
+    pytest.importorskip("numba")
+    A = np.random.default_rng(9).standard_normal((2**20 // 33 + 1, 20, 13))
+    U, V = np.ones((20, 1)), np.ones((13, 1))
+    assert tangent_rows(A, U, V).rows.dtype == np.float32
+    assert tangent_rows(A, U, V, precise=True).rows.dtype == np.float64
 
 
 def test_result_has_the_same_bits_for_every_number_of_threads(

@@ -60,6 +60,16 @@ def test_triples_and_error_bars(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.outlier_probability, result.outlier_probability)
 
 
+def test_nothing_decided(tmp_path: Path) -> None:
+    """All rows and columns are undecided, by number and by label."""
+    X = np.random.default_rng(1).standard_normal((4, 2))
+    for given in (X, pd.DataFrame(X, index=[f"r{k}" for k in range(4)])):
+        result = rr.complete(given)
+        loaded = saved(result, tmp_path / "result.npz")
+        assert len(loaded.undecided_rows) == 4
+        assert len(loaded.undecided_columns) == 2
+
+
 INDICES: dict[str, Callable[[int], Any]] = {
     "text": lambda n: pd.Index([f"label {k}" for k in range(n)], name="station"),
     "integers": lambda n: pd.RangeIndex(10, 10 + n),
@@ -103,6 +113,12 @@ def test_large_matrices_keep_their_values(tmp_path: Path, monkeypatch: pytest.Mo
     loaded = saved(rr.robust_pca(X, 1), tmp_path / "result.npz")
     with pytest.raises(ValueError, match="error bars are not computed for matrices with more than"):
         loaded.interval(0, 0)
+    with np.load(tmp_path / "result.npz") as stored:
+        arrays = dict(stored)
+    for values in (arrays["values"].T, arrays["values"].astype(str)):
+        np.savez(tmp_path / "odd.npz", **arrays | {"values": values})
+        with pytest.raises(ValueError, match="'values' is missing or malformed"):
+            rr.load(tmp_path / "odd.npz")
 
 
 @pytest.fixture(scope="module")

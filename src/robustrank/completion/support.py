@@ -223,20 +223,22 @@ def _distances_from_common_change(
     Such a change leaves U Vᵀ as it is, to first order. With weights, K solves
     Uᵀ W U K + K Vᵀ W V = Uᵀ W dU − dVᵀ W V; the weights are those of the sum of distances.
     """
-    (dU, dV), (U, V) = changes, factors
-    sizes = [np.linalg.norm(factor, axis=1) for factor in factors]
+    # All relative to the size of the row, whose square may underflow.
+    sizes = [np.linalg.norm(factor.astype(float), axis=1, keepdims=True) for factor in factors]
     sizes = [np.where(size > 0, size, 1.0) for size in sizes]
-    weights = [used / size**2 for used, size in zip(kept, sizes, strict=True)]
+    dU, dV = (change / size for change, size in zip(changes, sizes, strict=True))
+    U, V = (factor / size for factor, size in zip(factors, sizes, strict=True))
+    weights = [used.astype(float) for used in kept]
     errors = [np.zeros(len(change)) for change in changes]
     for _ in range(_REWEIGHTINGS):
         a, b = (weight[:, None] for weight in weights)
         K = _solve_sylvester(U.T @ (a * U), V.T @ (b * V), U.T @ (a * dU) - dV.T @ (b * V))
         errors = [np.linalg.norm(dU - U @ K, axis=1), np.linalg.norm(dV + V @ K.T, axis=1)]
         weights = [
-            used / (size**2 * np.maximum(error / size, _SMALLEST_DISTANCE))
-            for used, size, error in zip(kept, sizes, errors, strict=True)
+            used / np.maximum(error, _SMALLEST_DISTANCE)
+            for used, error in zip(kept, errors, strict=True)
         ]
-    return errors[0], errors[1]
+    return errors[0] * sizes[0][:, 0], errors[1] * sizes[1][:, 0]
 
 
 def _solve_sylvester(A: Vector, B: Vector, C: Vector) -> Vector:
