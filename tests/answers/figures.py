@@ -26,7 +26,7 @@ from matplotlib.text import Annotation
 import robustrank as rr
 from robustrank.report import render_report
 from robustrank.report.canvas import DASHES, SERIES, Key, Sketch, line_style, write_image
-from robustrank.result import Check, History
+from robustrank.result import Check, History, Measurements
 
 FILE = Path(__file__).with_name("figures.json")
 PAGES: dict[str, Callable[[], Any]] = {}
@@ -160,7 +160,7 @@ def _result(**changes: Any) -> rr.Result:
     given = {
         "left": left,
         "right": right,
-        "residual": residual,
+        "observations": Measurements(residual),
         "outliers": residual > 0.1,
         "cutoff": 0.1,
         "iterations": 20,
@@ -194,7 +194,9 @@ def a_result_with_a_truth_and_others() -> str:
 @drawn
 def zeros_and_infinities() -> str:
     values = np.r_[np.zeros(20), np.geomspace(1e-3, 2e-3, 30), np.full(10, np.inf)]
-    return render_report(_result(residual=values, outliers=np.isinf(values), cutoff=0.0))
+    return render_report(
+        _result(observations=Measurements(values), outliers=np.isinf(values), cutoff=0.0)
+    )
 
 
 @drawn
@@ -209,7 +211,9 @@ def narrow_ranges() -> str:
     """Less than a decade of misfits and residuals, and one check."""
     values = np.linspace(3.0, 3.4, 60)
     history = _history([0.031, 0.033])
-    return render_report(_result(residual=values, outliers=values > 9, cutoff=8.0, history=history))
+    return render_report(
+        _result(observations=Measurements(values), outliers=values > 9, cutoff=8.0, history=history)
+    )
 
 
 @drawn

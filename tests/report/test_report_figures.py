@@ -122,15 +122,3 @@ def test_bars_of_rejected_measurements_contain_each_once(count: int) -> None:
     heights = [bar.get_height() for bar in bars]  # type: ignore[attr-defined]
     assert sum(widths) == count
     assert np.dot(widths, heights) == pytest.approx(flags.sum())
-
-
-@pytest.mark.parametrize(("factor", "outside"), [(0.5, False), (1.009, False), (1.02, True)])
-@pytest.mark.parametrize("size", [0.1, 50.0])
-def test_entries_outside_of_the_color_scale_are_mentioned(
-    size: float, factor: float, outside: bool
-) -> None:
-    """They are a hundredth larger than the largest of the true matrix."""
-    left, right = np.linspace(0, size, 20)[:, None], np.ones((15, 1))
-    truth = SimpleNamespace(left=left, right=right, outliers=PLANTED.outliers)
-    page = render_report(replace(RECOVERY, left=factor * left, right=right), truth=truth)
-    assert ("Entries outside of this scale" in page) == outside
