@@ -184,7 +184,8 @@ def test_tests_mirror_the_package() -> None:
     folders = [
         folder.name for folder in (ROOT / "tests").iterdir() if any(folder.glob("test_*.py"))
     ]
-    assert sorted(folders) == sorted([*packages, "benchmarks", "examples", "experiments"])
+    others_of_tests = ["answers", "benchmarks", "examples", "experiments"]
+    assert sorted(folders) == sorted([*packages, *others_of_tests])
     files = {file.stem for file in (ROOT / "tests").glob("test_*.py")}
     others = {"test_package", "test_distribution", "test_docs", "test_mutants", "test_project"}
     others |= {"test_walk"}
