@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -133,3 +134,13 @@ def test_slightly_negative_eigenvalues_are_removed(
     assert found.rank == (1 if certified else 2)
     if certified:
         assert np.allclose(found.matrix, L[:, :1] @ L[:, :1].T)
+
+
+def test_an_eigenvalue_of_zero_is_not_negative() -> None:
+    A, y, _ = planted((2.0, 1.0), 0.0)
+    result = rr.recover(A, y, R, symmetric=True)
+    L = np.zeros((N, R))
+    L[:, 0] = 1.0
+    found = positive_semidefinite(replace(result, left=L, right=L))
+    assert found.rank == R
+    assert found.certified

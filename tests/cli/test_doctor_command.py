@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -43,3 +45,26 @@ def test_doctor_fails_if_an_operator_check_fails(monkeypatch: pytest.MonkeyPatch
     outcome = CliRunner().invoke(doctor.doctor, standalone_mode=False)
     assert outcome.return_value == 1
     assert "FAILED" in outcome.stdout
+
+
+def test_doctor_describes_the_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = SimpleNamespace(
+        device="cuda:1", name="A GPU", free=2e10, memory=8e10, copy_bandwidth=lambda: 3.21e12
+    )
+    monkeypatch.setattr(doctor, "gpus", lambda: [gpu])
+    said = ("device cuda:1", "A GPU, 20 of 80 GB free, 3,210 GB/s copying")
+    assert [*doctor._gpus()] == [said]
+    monkeypatch.setattr(doctor, "gpus", list)
+    (line,) = doctor._gpus()
+    assert line[1].startswith("CPU only")
+
+
+def test_bandwidth_is_that_of_the_fastest_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of each product moves by one, two, … seconds; the shortest counts."""
+    ticks = iter([0, 3, 10, 12, 20, 24, 30, 35, 40, 48, 60, 68])
+    monkeypatch.setattr(time, "perf_counter", lambda: next(ticks))
+    monkeypatch.setattr(doctor, "_PASS_BYTES", 1024 * 8 * 1000)
+    forward, backward = doctor.measure_bandwidth(repeats=3)
+    size = 1024 * 8 * 1000 / 1e9
+    assert forward == pytest.approx(size / 2)
+    assert backward == pytest.approx(size / 5)

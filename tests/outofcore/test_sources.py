@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import scipy.sparse
 
 from robustrank.outofcore.array_rows import ArrayRows, is_sliceable
 from robustrank.outofcore.file_rows import FileRows
+from robustrank.outofcore.opening import path_of
 from robustrank.outofcore.sources import Concatenated, RowSource, Slice, used_dtype
 
 M, N1, N2 = 23, 6, 5
@@ -262,3 +264,26 @@ def test_what_cannot_be_sliced() -> None:
     for module, function in (modules | {"pandas": "DataFrame"}).items():
         others.append(getattr(pytest.importorskip(module), function)(A))
     assert not any(is_sliceable(other) for other in others)
+
+
+def test_the_path_of_an_array_is_its_file_or_its_folder(tmp_path: Path) -> None:
+    file = tmp_path / "A.npy"
+    file.write_bytes(b"")
+    known: list[dict[str, Any]] = [{"filename": str(file)}, {"path": file}]
+    for names in [*known, {"filename": None, "path": str(file)}]:
+        assert path_of(SimpleNamespace(**names)) == str(file)
+    unknown: list[dict[str, Any]] = [{}, {"filename": str(tmp_path / "other")}, {"path": 3}]
+    for names in unknown:
+        assert path_of(SimpleNamespace(**names)) is None
+
+
+@pytest.mark.parametrize(("shape", "sliceable"), [((9,), False), ((9, 4), True), ((9, 2, 2), True)])
+def test_what_can_be_sliced_is_a_matrix_or_a_stack(shape: tuple[int, ...], sliceable: bool) -> None:
+    class Lazy:
+        def __init__(self) -> None:
+            self.shape, self.dtype = shape, np.dtype("f4")
+
+        def __getitem__(self, rows: Any) -> Any:
+            raise NotImplementedError
+
+    assert is_sliceable(Lazy()) is sliceable

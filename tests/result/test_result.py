@@ -119,3 +119,16 @@ def test_noise_is_that_of_the_measurements_or_zero(recovery: Result) -> None:
     planted = plant(20, 15, 2, 400, outliers=0.05, rng=3)
     y = planted.y + 0.5 * np.random.default_rng(0).standard_normal(400)
     assert rr.recover(planted.A, y, 2).noise == pytest.approx(0.5, rel=0.1)
+
+
+def test_a_matrix_that_does_not_fit_in_memory_is_not_formed(
+    recovery: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, right = np.ones((4096, 1)), np.ones((2048, 1))
+    large = replace(recovery, left=left, right=right)
+    monkeypatch.setattr("robustrank.result.result.physical_memory", lambda: 2 * 4096 * 2048 * 8)
+    assert large.matrix.shape == (4096, 2048)  # half of the memory
+    monkeypatch.setattr("robustrank.result.result.physical_memory", lambda: 2 * 4096 * 2048 * 8 - 1)
+    with pytest.raises(MemoryError, match=r"the 4096 × 2048 matrix would take 0.0625 GiB; use"):
+        _ = large.matrix
+    assert large.predict([4095], [7]).tolist() == [1.0]

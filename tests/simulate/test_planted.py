@@ -128,3 +128,9 @@ def test_invalid_arguments_raise(case: str) -> None:
     arguments: dict[str, Any] = {"n1": 5, "n2": 4, "rank": 1, "measurements": 10} | changes
     with pytest.raises(ValueError, match=message):
         plant(**arguments)
+
+
+@pytest.mark.parametrize("share", [1.0, 1.5, -0.1])
+def test_a_share_of_outliers_is_less_than_one(share: float) -> None:
+    with pytest.raises(ValueError, match="outliers"):
+        plant(5, 4, 1, 30, outliers=share, rng=1)
