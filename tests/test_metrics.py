@@ -111,3 +111,13 @@ def test_evaluation_combines_the_error_and_the_outlier_score(xp: Any, small: Pla
     score = evaluation.outliers
     assert (score.found, score.missed, score.false_positives) == (0, 20, 380)
     assert (score.precision, score.recall) == (0.0, 0.0)
+
+
+def test_factors_of_different_widths_are_compared_as_if_with_columns_of_zeros() -> None:
+    rng = np.random.default_rng(4)
+    wide = rng.standard_normal((7, 3)), rng.standard_normal((5, 3))
+    narrow = wide[0][:, :1], wide[1][:, :1]
+    left, right = (np.pad(factor, ((0, 0), (0, 2))) for factor in narrow)
+    expected = factor_distance((left, right), wide)
+    assert expected > 0.1
+    assert factor_distance(narrow, wide) == pytest.approx(expected)

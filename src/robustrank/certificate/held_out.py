@@ -46,7 +46,7 @@ def predict_held_out(
     groups = rng.permutation(labels.max() + 1)
     fitted = len(np.unique(labels[inlier]))
     redundancy = max(fitted - degrees_of_freedom, 1)
-    share = min(1 / _SMALLEST_FOLDS, _LARGEST_SHARE * redundancy / max(fitted, 1))
+    share = _LARGEST_SHARE * redundancy / max(fitted, 1)
     folds = max(int(np.ceil(1 / share)), _SMALLEST_FOLDS)
     majority = max(fitted / len(groups) - 0.5, 1e-3)
     enough = max(_ENOUGH, (_HALF / majority) ** 2)
