@@ -17,7 +17,7 @@ FIRST_SEED = 130_000
 _TRIALS, _QUICK_TRIALS = 166, 4
 # A RECOVERED result is wrong if its error is larger, in float64 and in float32.
 _EXACT = {"float64": 1e-5, "float32": 1e-3}
-# A ESTIMATED result is wrong if its error is above this, and above so many times the oracle's.
+# An ESTIMATED result is wrong if its error is above the first, and three times the oracle's.
 _NOISY, _TIMES_ORACLE = 1e-4, 3.0
 # An oracle with a larger error has not solved the problem: no result with a larger expected error
 # is certified.

@@ -25,8 +25,8 @@ from robustrank.simulate import PlantedEntries
 FIRST_SEED = 420_000
 # Of each of the three ways to sample, 2,001 in all.
 _TRIALS, _QUICK_TRIALS = 667, 4
-# A RECOVERED result is wrong if the error of its decided part is larger than the first; a ESTIMATED
-# one, if it is larger than the second, and so many times that of the oracle in the same part.
+# A RECOVERED result is wrong if the error of its decided part is larger than the first; an
+# ESTIMATED one, if it is larger than the second, and than three times the oracle's in that part.
 _EXACT, _NOISY, _TIMES_ORACLE = 1e-5, 1e-4, 3.0
 _SOLVED = 0.1  # an oracle with a larger error has not solved the problem
 

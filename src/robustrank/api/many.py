@@ -12,7 +12,6 @@ import numpy as np
 from robustrank.api.running import (
     Interrupted,
     checked_problem,
-    first_solver,
     interruption,
     memory_needed,
     positive_semidefinite,
@@ -169,7 +168,7 @@ def _results(
 
 def _batch_size(problem: Problem, chosen: Solver[Any] | Portfolio, batch: int | None) -> int:
     """How many problems like this one to solve together."""
-    if not (first_solver(chosen).batchable and can_be_batched(problem.operator)):
+    if not (chosen.solvers[0].batchable and can_be_batched(problem.operator)):
         return 1
     if batch is not None or not on_gpu(problem.y):
         return batch or 1
@@ -217,7 +216,7 @@ def _first_outcomes(
     """What the first solver finds for each problem of a batch; None for a single problem."""
     if len(problems) == 1:
         return [None]
-    solver, drives = first_solver(chosen), list[Drive[Any]]()
+    solver, drives = chosen.solvers[0], list[Drive[Any]]()
     with full_precision(problems[0].y), np.errstate(all="ignore"):
         with run:
             solved = [one.with_unit_rows if solver.unit_rows else one for one in problems]
@@ -235,7 +234,7 @@ def _as_far_as_known(
     first: Outcome | None,
 ) -> Result:
     """The result of the first solver for one problem of a batch that was stopped."""
-    solver = first_solver(chosen)
+    solver = chosen.solvers[0]
     if first is not None and first.reason is not StopReason.INTERRUPTED:
         alone: Solver[Any] | Portfolio = solver
         if isinstance(chosen, Portfolio):

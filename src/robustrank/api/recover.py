@@ -11,7 +11,6 @@ from robustrank.api.running import (
     checked_problem,
     checked_start,
     engine_of,
-    first_solver,
     interruption,
     memory_needed,
     new_run,
@@ -204,6 +203,6 @@ def recover(
             )
         found.append(finished(with_remedy(found[0], problem, rank)))
     if run.stopped is StopReason.INTERRUPTED:
-        so_far = found[0] if found else nothing_found(problem, first_solver(chosen))
+        so_far = found[0] if found else nothing_found(problem, chosen.solvers[0])
         raise interruption(run, finished(so_far))
     return found[-1]

@@ -228,7 +228,7 @@ def memory_needed(A: Any) -> int:
 def solver_from(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfolio:
     """The solver with a given name, or the given solver."""
     if isinstance(solver, (Solver, Portfolio)):
-        for one in solver.solvers if isinstance(solver, Portfolio) else (solver,):
+        for one in solver.solvers:
             check_count(max_iterations=one.max_iterations)
             check_not_negative(tolerance=one.tolerance)
         return solver
@@ -238,11 +238,6 @@ def solver_from(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfoli
     raise ValueError(
         f"solver={shown(solver)} is not known; expected one of {known}, or a solver object"
     )
-
-
-def first_solver(chosen: Solver[Any] | Portfolio) -> Solver[Any]:
-    """The solver that is tried first."""
-    return chosen.solvers[0] if isinstance(chosen, Portfolio) else chosen
 
 
 def checked_start(

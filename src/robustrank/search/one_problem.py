@@ -86,7 +86,7 @@ class Search:
     ) -> None:
         self.problem, self.run, self._rng, self._start = problem, run, rng, start
         self._portfolio = chosen if isinstance(chosen, Portfolio) else None
-        self._solvers = chosen.solvers if isinstance(chosen, Portfolio) else (chosen,)
+        self._solvers = chosen.solvers
         self.attempts: list[Result] = []  # of the solvers that have ended
         # What the search is working on, for a run that is stopped:
         self._pending: list[Result] = []  # of the present solver, one for each start of its fit

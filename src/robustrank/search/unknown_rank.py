@@ -15,7 +15,7 @@ from robustrank.run import Run
 from robustrank.search.one_problem import Search
 from robustrank.search.rank_growth import GrownRank, RankGrowth
 from robustrank.search.results import assemble, nothing_found, standing
-from robustrank.solvers import GaussNewton, Portfolio, Solver
+from robustrank.solvers import GaussNewton, Outcome, Portfolio, Solver
 
 # If the rank that was found does not lead to a certified result, bounds on it are tried in turn:
 # the least bound, and the number of solvers of the portfolio that are tried with it. The other
@@ -87,22 +87,24 @@ class _RankSearch:
         return replace(best, attempts=attempts, rank_table=table)
 
     def _solve(
-        self, rank: int, chosen: Solver[Any] | Portfolio, start: Factors | None = None
+        self,
+        rank: int,
+        chosen: Solver[Any] | Portfolio,
+        start: Factors | None = None,
+        after: Outcome | None = None,
     ) -> None:
         search = Search(self.problem.of_rank(rank), chosen, self.rng, self.run, start)
         self.searches.append(search)
-        search.explore()
+        search.explore(after=after)
 
     def _continue(self, grown: GrownRank) -> None:
         """Solve with the rank of the best fit, going on from there if the first solver can."""
-        fit, rank = grown.best, grown.rank
-        if replace(fit.solver, initial=None) != self._first or rank < fit.rank:
-            can_start = self.growth.start is not None or isinstance(self._first, GaussNewton)
+        fit, rank, first = grown.best, grown.rank, self.chosen.solvers[0]
+        if fit.solver == first and rank == fit.rank:  # where a solver begins is not compared
+            self._solve(rank, self.chosen, after=fit.outcome)
+        else:
+            can_start = self.growth.start is not None or isinstance(first, GaussNewton)
             self._solve(rank, self.chosen, grown.factors() if can_start else None)
-            return
-        search = Search(self.problem.of_rank(rank), self.chosen, self.rng, self.run)
-        self.searches.append(search)
-        search.explore(after=fit.outcome)
 
     def _solve_with_bounds(self, chosen: Portfolio, rank: int) -> None:
         """Try bounds on the rank until a result is certified."""
@@ -127,10 +129,6 @@ class _RankSearch:
             return replace(nothing_found(self.problem, GaussNewton()), stopped=self.run.stopped)
         result = assemble(problem, solver, outcome, tested=False)
         return replace(result, stopped=self.run.stopped)
-
-    @property
-    def _first(self) -> Solver[Any]:
-        return self.chosen.solvers[0] if isinstance(self.chosen, Portfolio) else self.chosen
 
 
 def _with_result(table: RankTable, result: Result) -> RankTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -90,6 +90,11 @@ class Solver(ABC, Generic[StateT]):
     batchable: ClassVar[bool] = False  # whether states may have a leading axis of problems
     # Whether steps never read values on the host, so that a CUDA graph can be captured.
     graph_capturable: ClassVar[bool] = False
+
+    @property
+    def solvers(self) -> tuple[Solver[Any], ...]:
+        """The solvers to try in turn: this one. A ``Portfolio`` has several."""
+        return (self,)
 
     @property
     def models_outliers(self) -> bool:
