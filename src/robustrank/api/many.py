@@ -238,7 +238,7 @@ def _as_far_as_known(
     if first is not None and first.reason is not StopReason.INTERRUPTED:
         alone: Solver[Any] | Portfolio = solver
         if isinstance(chosen, Portfolio):
-            alone = replace(chosen, solvers=(solver,), rank_estimator=None)
+            alone = replace(chosen, solvers=(solver,))
         result = solve(problem, alone, generator, Run(), first=first)
         return result if result.certified else replace(result, stopped=run.stopped)
     with full_precision(problem.y), np.errstate(all="ignore"):

@@ -31,7 +31,7 @@ from robustrank.operators import Entries
 from robustrank.outofcore import how_it_was_read
 from robustrank.result import Result, StopReason
 from robustrank.run import Callback
-from robustrank.search import nothing_found, solve, solve_without_rank
+from robustrank.search import nothing_found, solve
 from robustrank.solvers import Portfolio, Solver
 from robustrank.uncertainty import recovery_error_bars
 
@@ -196,10 +196,9 @@ def recover(
     with run:
         threads = limited_blas_threads(threads_for(problem.numbers))
         with explain_memory_errors(memory_needed(A)), threads:
+            known = rank is not None
             found.append(
-                solve_without_rank(problem, chosen, as_generator(rng), run, start=factors)
-                if rank is None
-                else solve(problem, chosen, as_generator(rng), run, start=factors)
+                solve(problem, chosen, as_generator(rng), run, rank_is_known=known, start=factors)
             )
         found.append(finished(with_remedy(found[0], problem, rank)))
     if run.stopped is StopReason.INTERRUPTED:

@@ -2,6 +2,5 @@
 
 from robustrank.search.one_problem import solve
 from robustrank.search.results import nothing_found
-from robustrank.search.unknown_rank import solve_without_rank
 
-__all__ = ["nothing_found", "solve", "solve_without_rank"]
+__all__ = ["nothing_found", "solve"]

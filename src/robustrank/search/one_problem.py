@@ -23,9 +23,10 @@ from robustrank.problem import Problem
 from robustrank.result import History, Result, Status, StopReason
 from robustrank.run import Run
 from robustrank.search.final_fit import FinalFit, Fitted, rows_differ
+from robustrank.search.rank_growth import RankGrowth
 from robustrank.search.results import assemble, best_attempt, nothing_found, standing, summarize
 from robustrank.search.second_solution import second_solution
-from robustrank.solvers import Drive, Outcome, Portfolio, RankEstimator, Solver
+from robustrank.solvers import Drive, GaussNewton, Outcome, Portfolio, Solver, State, TwoStage
 from robustrank.solvers.base import normalized_factors
 
 # No other solver would find more.
@@ -48,15 +49,19 @@ def solve(
     rng: np.random.Generator,
     run: Run,
     *,
+    rank_is_known: bool = True,
     start: Factors | None = None,
     first: Outcome | None = None,
 ) -> Result:
     """The best result for a problem; ``run.stopped`` says whether it was stopped.
 
-    The first solver begins at the factors ``start``, if they are given, or has ended with the
-    outcome ``first``.
+    If the rank is not known, that of the problem is not used, and the result has a comparison of
+    ranks in ``rank_table``. The first solver, or the search for the rank, begins at the factors
+    ``start``, in the user's units, if they are given. ``first`` is what the first solver has
+    found, if it has run already.
     """
-    search = Search(problem, chosen, rng, run, start)
+    growth = None if rank_is_known else RankGrowth(problem, run, start)
+    search = Search(problem, chosen, rng, run, start, growth)
     with full_precision(problem.y), np.errstate(all="ignore"):
         with run:
             search.explore(first)
@@ -74,7 +79,11 @@ class _Explored:
 
 
 class Search:
-    """The search for the matrix behind one problem, whose rank is given."""
+    """The search for the matrix behind one problem.
+
+    The rank of the problem is an upper bound: solvers that estimate it may find a lower one. If
+    the rank is not given, ``growth`` finds it for the first solver.
+    """
 
     def __init__(
         self,
@@ -83,121 +92,156 @@ class Search:
         rng: np.random.Generator,
         run: Run,
         start: Factors | None = None,
+        growth: RankGrowth | None = None,
     ) -> None:
         self.problem, self.run, self._rng, self._start = problem, run, rng, start
-        self._portfolio = chosen if isinstance(chosen, Portfolio) else None
-        self._solvers = chosen.solvers
+        self._growth, self._largest_rank = growth, problem.rank
+        self._is_portfolio, self._solvers = isinstance(chosen, Portfolio), chosen.solvers
         self.attempts: list[Result] = []  # of the solvers that have ended
         # What the search is working on, for a run that is stopped:
         self._pending: list[Result] = []  # of the present solver, one for each start of its fit
-        self._ended: tuple[Solver[Any], Outcome] | None = None  # the present solver, if it has
-        self._driving: tuple[Solver[Any], Drive[Any]] | None = None  # it, or its final fit
-        self._at_lower_rank: Search | None = None
+        self._ended: _Found | None = None  # what the present solver has found
+        self._driving: tuple[Problem, Solver[Any], Drive[Any]] | None = None  # it, or its final fit
         self._explored: list[_Explored] = []
 
-    def explore(self, first: Outcome | None = None, after: Outcome | None = None) -> None:
-        """Try the solvers until a result is certified.
-
-        The first one may have ended already, or goes on after an outcome.
-        """
-        if after is not None:
-            first = self._drive(self._solvers[0], self.problem, after=after)
-        estimator = self._portfolio and self._portfolio.rank_estimator
+    def explore(self, first: Outcome | None = None) -> None:
+        """Try the solvers until a result is certified; the first one may have ended already."""
         for solver in self._solvers:
             if not _is_wanted(solver, self.attempts):
                 continue
-            result = self._attempt(solver, first)
-            first, only_lower = None, _only_lower_rank_helps(self.problem, result)
-            if estimator and (only_lower or not (self._is_decided or result.certified)):
-                self._try_lower_rank(estimator)
-            estimator = None  # once, after the first solver
-            if only_lower or self._is_decided:
+            if first is not None:
+                found: _Found | None = _Found(self.problem, solver, first)
+            elif not self.attempts:
+                found = self._first(solver)
+            elif isinstance(solver, TwoStage):
+                found = self._estimated(solver)
+            else:
+                found = self._driven(solver, self.problem)
+            first = None
+            if found is not None:
+                self._attempt(found)
+            if any(attempt.status in _DECIDED for attempt in self.attempts):
                 break
 
     def best(self) -> Result:
         """The best result so far, with a summary of all."""
         tried = self._gathered()
         best = best_attempt(tried)
-        stopped = self.run.stopped or best.stopped
-        return replace(best, attempts=tuple(map(summarize, tried)), stopped=stopped)
-
-    @property
-    def _is_decided(self) -> bool:
-        return any(attempt.status in _DECIDED for attempt in self.attempts)
+        return replace(
+            best,
+            attempts=tuple(map(summarize, tried)),
+            stopped=self.run.stopped or best.stopped,
+            rank_table=None if self._growth is None else self._growth.table(best),
+        )
 
     def _gathered(self) -> list[Result]:
         """All results; if the run was stopped, also what it was working on."""
         found = list(self.attempts)
-        if self._at_lower_rank is not None:
-            return found + self._with_rank_checked(self._at_lower_rank._gathered())
         if self._pending:
             return [*found, _without_search(max(self._pending, key=standing))]
         latest = self._latest()
         if latest is not None:
-            found.append(self._unfinished(*latest))
+            found.append(self._unfinished(latest))
         return found or [nothing_found(self.problem, self._solvers[0])]
 
-    def _latest(self) -> tuple[Solver[Any], Outcome] | None:
-        """The solver that is running and what it has found, or else what the one before it had."""
-        if self._driving is not None:
-            solver, drive = self._driving
+    def _latest(self) -> _Found | None:
+        """What the solver that is running has found, or else what the one before it had."""
+        driving = self._driving or (self._growth and self._growth.driving)
+        if driving is not None:
+            problem, solver, drive = driving
             (outcome,) = drive.outcomes()
             if outcome.history.checks or self._ended is None:
-                return solver, outcome
+                return _Found(problem, solver, outcome)
         return self._ended
 
-    def _unfinished(self, solver: Solver[Any], found: Outcome) -> Result:
+    def _unfinished(self, found: _Found) -> Result:
         """What a solver had found when it was stopped; tested if there is time for that."""
-        outcome = replace(found, reason=self.run.stopped)
+        stopped = replace(found.outcome, reason=self.run.stopped)
         if self.run.stopped is StopReason.TIME_LIMIT:
             try:
-                tested = assemble(self.problem, solver, outcome, self.run.check)
+                tested = assemble(found.problem, found.solver, stopped, self.run.check)
                 return _without_search(tested) if tested.certificate.contested else tested
             except OutOfTime:
                 pass
-        return assemble(self.problem, solver, outcome, tested=False)
+        return assemble(found.problem, found.solver, stopped, tested=False)
 
-    def _attempt(self, solver: Solver[Any], outcome: Outcome | None) -> Result:
-        """The result of a solver; the first one also tries the larger rows by themselves."""
-        problem = self.problem
-        if outcome is None:
-            if self._start is not None and not self.attempts:
-                solver = _starting_at(self._start, solver, problem)
-            outcome = self._drive(solver, problem)
-        self._ended = solver, outcome
-        result = self._explained(solver, outcome, outcome)
-        if self._portfolio and not self.attempts and _needs_larger_rows(problem, result):
+    def _first(self, solver: Solver[Any]) -> _Found:
+        """What the first solver finds, with the given rank or the one that is found for it."""
+        if self._growth is None:
+            if self._start is not None:
+                solver = _starting_at(self._start, solver, self.problem)
+            return self._driven(solver, self.problem)
+        fit = self._growth.grow()
+        self._growth.driving = None
+        self.problem = self.problem.of_rank(self._growth.rank)
+        self._largest_rank = self._growth.bound
+        if fit is None:
+            return self._driven(solver, self.problem)
+        if fit.solver == solver and fit.rank == self.problem.rank:  # where it begins may differ
+            return self._driven(solver, self.problem, after=fit.outcome)
+        if self._start is not None or isinstance(solver, GaussNewton):
+            solver = _starting_at(self._growth.factors(), solver, self.problem)
+        return self._driven(solver, self.problem)
+
+    def _estimated(self, solver: TwoStage) -> _Found | None:
+        """What the second stage finds from the estimate of the first one, with its rank.
+
+        None if there are too few measurements for the given rank, and the estimated one is no
+        lower.
+        """
+        bounded = self.problem.of_rank(self._largest_rank)
+        before = self._drive(solver.first, bounded, aside=True)
+        if type(before.state) is State:  # it was never finite
+            return None
+        estimate = solver.first.estimate(bounded.with_unit_rows.normalized(), before.state)
+        rank = estimate.rank or self.problem.rank
+        if self.attempts[-1].status is Status.UNDERDETERMINED and rank >= self.problem.rank:
+            return None
+        problem, second = bounded.of_rank(rank), replace(solver.second, name=solver.name)
+        unit = problem.with_unit_rows
+        drive = Drive([unit], second, self.run)
+        self._driving = problem, second, drive
+        started = second.start_from(unit.normalized(), estimate.truncated(rank))
+        return _Found(problem, second, before.followed_by(drive.continued(started, 0)))
+
+    def _attempt(self, found: _Found) -> None:
+        """Add the result of a solver; the first one also tries the larger rows by themselves."""
+        problem, solver = found.problem, found.solver
+        self._ended = found
+        result = self._explained(found, found.outcome)
+        if self._is_portfolio and not self.attempts and _needs_larger_rows(problem, result):
             part = problem.of_rows(_larger_rows(problem))
             if part.with_unit_rows.scale > 0:  # otherwise most of them read zero
                 larger = self._drive(solver, part, aside=True)
-                other = self._explained(solver, outcome, larger)
-                result = max(result, other, key=standing)
+                result = max(result, self._explained(found, larger), key=standing)
+        if problem.rank < self._largest_rank and self.attempts:
+            result = self._with_rank_checked(result)
         self.attempts.append(result)
         self._driving, self._ended, self._pending = None, None, []
-        return result
 
-    def _explained(self, solver: Solver[Any], outcome: Outcome, started_at: Outcome) -> Result:
+    def _explained(self, found: _Found, started_at: Outcome) -> Result:
         """The result after the final fit from where a solver ended, with a second solution if any.
 
         The final fit begins at ``started_at``, the outcome with all or with some measurements.
         """
-        problem, before = self.problem, self._pending
-        if not (self._portfolio and solver.unit_rows and _can_improve(problem, outcome)):
-            result = self._assembled(problem, solver, outcome)
+        problem, before = found.problem, self._pending
+        if not (self._is_portfolio and found.solver.unit_rows and _can_improve(found)):
+            result = self._assembled(found)
         else:
-            result = self._fitted(solver, outcome, started_at)
+            result = self._fitted(found, started_at)
         self._pending = [*before, result]
-        if self._portfolio and result.certified and result.certificate.contested:
+        if self._is_portfolio and result.certified and result.certificate.contested:
             other = second_solution(problem, result, self._factors_of_part)
             result = replace(result, alternative=other)
         return result
 
-    def _fitted(self, solver: Solver[Any], outcome: Outcome, started_at: Outcome) -> Result:
+    def _fitted(self, found: _Found, started_at: Outcome) -> Result:
         """The result of the final fit, of the given rank or a lower one."""
-        problem, final = self.problem, FinalFit(self._drive)
+        problem, solver, outcome = found.problem, found.solver, found.outcome
+        final = FinalFit(self._drive)
         first = final.best(problem, solver, started_at)
         if first is None:
-            return self._assembled(problem, solver, outcome)
+            return self._assembled(found)
         known = self._known_result(first)
         if known is not None:
             iterations = outcome.iterations + first.outcome.iterations
@@ -206,7 +250,7 @@ class Search:
         fitted = final.without_faults(problem, first)
         result = self._continued(problem, fitted, outcome)
         self._pending = [*self._pending, result]
-        result = self._with_lower_rank(final, fitted, result, outcome)
+        result = self._with_lower_rank(problem, final, fitted, result, outcome)
         inliers = to_numpy(first.state.weights) > 0
         self._explored.append(_Explored(first.evidence, inliers, result))
         return result
@@ -224,13 +268,13 @@ class Search:
         """The result of a final fit, as the continuation of the solver before it."""
         iterations = before.iterations + fitted.outcome.iterations
         joined = replace(fitted.outcome, history=before.history, iterations=iterations)
-        return self._assembled(problem, fitted.solver, joined)
+        return self._assembled(_Found(problem, fitted.solver, joined))
 
-    def _assembled(self, problem: Problem, solver: Solver[Any], outcome: Outcome) -> Result:
-        return assemble(problem, solver, outcome, self.run.check)
+    def _assembled(self, found: _Found) -> Result:
+        return assemble(found.problem, found.solver, found.outcome, self.run.check)
 
     def _with_lower_rank(
-        self, final: FinalFit, fitted: Fitted, result: Result, before: Outcome
+        self, problem: Problem, final: FinalFit, fitted: Fitted, result: Result, before: Outcome
     ) -> Result:
         """The result, or one of lower rank if that has more evidence and not much more noise.
 
@@ -238,8 +282,7 @@ class Search:
         """
         if result.status in _DECIDED:
             return result
-        problem, certified = self.problem, result.certified
-        ranks = {rank_above_noise(problem, result)}
+        certified, ranks = result.certified, {rank_above_noise(problem, result)}
         few = result.certificate.inliers < _FEW * problem.degrees_of_freedom
         if certified and (few or fitted.loss_by_truncation() < _LITTLE):
             ranks.add(result.rank - 1)
@@ -248,7 +291,8 @@ class Search:
             lower_fit = final.of_rank(lower_problem, fitted)
             if lower_fit is None:
                 continue
-            (lower,) = self._with_rank_checked([self._continued(lower_problem, lower_fit, before)])
+            lower = self._continued(lower_problem, lower_fit, before)
+            lower = _with_rank_checked(problem, lower)
             noise = lower.certificate.noise / max(result.certificate.noise, _NO_NOISE)
             better = lower.certified
             if certified:  # sensors with a fault are explained by one fit or by both
@@ -265,32 +309,13 @@ class Search:
         root = math.sqrt(part.with_unit_rows.units.matrix)
         return outcome.state.U * root, outcome.state.V * root
 
-    def _try_lower_rank(self, estimator: RankEstimator) -> None:
-        """Add attempts with the estimated rank if it is lower than the given one."""
-        problem = self.problem
-        if problem.rank == 1:
-            return
-        outcome = self._drive(estimator.messages, problem, aside=True)
-        rank = estimator.rank(problem.with_unit_rows, outcome)
-        if rank is None or rank >= problem.rank:
-            if not _only_lower_rank_helps(problem, self.attempts[-1]):
-                return
-            rank = problem.rank - 1
-        chosen = self._portfolio or self._solvers[0]
-        lower = Search(problem.of_rank(rank), chosen, self._rng, self.run, self._start)
-        self._at_lower_rank = lower
-        lower.explore()
-        self.attempts += self._with_rank_checked(lower.attempts)
-        self._at_lower_rank = None
+    def _with_rank_checked(self, result: Result) -> Result:
+        return _with_rank_checked(self.problem.of_rank(self._largest_rank), result)
 
-    def _with_rank_checked(self, results: Sequence[Result]) -> list[Result]:
-        """Results with a lower rank than the given one; not certified if that may be too low."""
-        return [
-            replace(one, certificate=one.certificate.with_objections(_RANK_TOO_LOW))
-            if one.status is Status.ESTIMATED and rank_may_be_too_low(self.problem, one)
-            else one
-            for one in results
-        ]
+    def _driven(
+        self, solver: Solver[Any], problem: Problem, after: Outcome | None = None
+    ) -> _Found:
+        return _Found(problem, solver, self._drive(solver, problem, after=after))
 
     def _drive(
         self,
@@ -307,13 +332,22 @@ class Search:
         solved = problem.with_unit_rows if solver.unit_rows else problem
         drive = Drive([solved], solver, self.run)
         if not aside:
-            self._driving = solver, drive
+            self._driving = problem, solver, drive
         if after is None:
             (outcome,) = drive.to_the_end(self._rng)
             return outcome
         outcome = drive.continued(after.state, after.iterations)
         checks = after.history.checks[:-1] + outcome.history.checks
         return replace(outcome, history=History(checks))
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What a solver has found for a problem."""
+
+    problem: Problem
+    solver: Solver[Any]
+    outcome: Outcome
 
 
 def _starting_at(start: Factors, solver: Solver[Any], problem: Problem) -> Solver[Any]:
@@ -329,6 +363,13 @@ def _starting_at(start: Factors, solver: Solver[Any], problem: Problem) -> Solve
     return solver.starting_at((U, V))
 
 
+def _with_rank_checked(problem: Problem, result: Result) -> Result:
+    """A result of a lower rank than that of the problem; not certified if it may be too low."""
+    if result.status is Status.ESTIMATED and rank_may_be_too_low(problem, result):
+        return replace(result, certificate=result.certificate.with_objections(_RANK_TOO_LOW))
+    return result
+
+
 def _without_search(result: Result) -> Result:
     """A result for which no second solution was looked for: it is not certified."""
     if not result.certified:
@@ -336,11 +377,11 @@ def _without_search(result: Result) -> Result:
     return replace(result, certificate=result.certificate.with_objections(_NO_SEARCH))
 
 
-def _can_improve(problem: Problem, outcome: Outcome) -> bool:
+def _can_improve(found: _Found) -> bool:
     """Whether a solver ended with a finite result that is not exact."""
-    if outcome.reason not in (None, StopReason.ITERATIONS):
+    if found.outcome.reason not in (None, StopReason.ITERATIONS):
         return False
-    unit, state = problem.with_unit_rows, outcome.state
+    unit, state = found.problem.with_unit_rows, found.outcome.state
     exact = is_exact_fit(unit, to_numpy(unit.to_user_units(state.residual)))
     count = int(np.count_nonzero(exact))
     nonzero = bool(np.any(to_numpy(state.U) != 0))
@@ -361,10 +402,13 @@ def _larger_rows(problem: Problem) -> Any:
 def _is_wanted(solver: Solver[Any], tried: Sequence[Result]) -> bool:
     """Whether a solver could find a better result than those so far.
 
-    Noise may hide a better explanation: faults that many sensors share or, at a higher level of
-    noise, other outliers. These are looked for before a result with noise is used, unless the
-    evidence for it is clear.
+    With too few measurements for the rank, only a lower rank helps. Noise may hide a better
+    explanation: faults that many sensors share or, at a higher level of noise, other outliers.
+    These are looked for before a result with noise is used, unless the evidence for it is clear.
     """
+    if tried and tried[-1].status is Status.UNDERDETERMINED:
+        diverged = tried[-1].stopped is StopReason.DIVERGED  # which says nothing about others
+        return diverged or isinstance(solver, TwoStage)
     estimated = [attempt for attempt in tried if attempt.status is Status.ESTIMATED]
     if not estimated:
         return True
@@ -382,11 +426,3 @@ def _has_clear_evidence(result: Result) -> bool:
         and certificate.evidence >= _AMPLE * certificate.required_evidence
         and NoiseStatistics(*certificate.noise_statistics).are_inconspicuous()
     )
-
-
-def _only_lower_rank_helps(problem: Problem, result: Result) -> bool:
-    """Whether the rank may be too high, and other solvers would have the same difficulty."""
-    if result.status is Status.ESTIMATED:
-        return result.rank == problem.rank > max(rank_above_noise(problem, result), 1)
-    diverged = result.stopped is StopReason.DIVERGED  # which says nothing about other solvers
-    return result.status is Status.UNDERDETERMINED and not diverged

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from robustrank.backend import Array, as_generator, namespace, to_numpy
-from robustrank.certificate import edge_of_noise
+from robustrank.certificate import edge_of_noise, required_fits
 from robustrank.linalg import Factors, Triplets, lower_median, scale_columns, weighted
 from robustrank.problem import Problem
-from robustrank.result import RankRow, RankTable
+from robustrank.result import RankRow, RankTable, Result
 from robustrank.run import Run
 from robustrank.solvers import (
     Drive,
@@ -25,8 +24,6 @@ from robustrank.solvers import (
 from robustrank.solvers.base import normalized_factors
 from robustrank.solvers.driver import Until
 
-# The largest rank to try has at most 0.6 degrees of freedom for each measurement.
-_LARGEST_SHARE = 0.6
 # A singular value that is larger than those of noise by this factor is another component.
 _ABOVE_NOISE = 1.15
 # The largest number of components that are looked for at first, and that are added in each step.
@@ -67,7 +64,7 @@ class RankGrowth:
     The components to add are those of the back-projected residuals that are larger than noise would
     be; at least one is tried. They are kept if they reduce the error of predictions. The fits are
     continued from each other, so that the search takes about as long as one or two solutions of the
-    rank that it finds.
+    rank that it finds. The rank of the problem is not used.
     """
 
     problem: Problem
@@ -75,7 +72,8 @@ class RankGrowth:
     start: Factors | None = None  # of the first fit, in the user's units
     best: RankFit | None = None
     rows: dict[int, RankRow] = field(default_factory=dict)
-    driving: tuple[GaussNewton, Drive[GaussNewtonState]] | None = None  # the present fit
+    # The present fit:
+    driving: tuple[Problem, GaussNewton, Drive[GaussNewtonState]] | None = None
 
     def grow(self) -> RankFit | None:
         """The fit of the rank to use; None if there is none that is finite."""
@@ -103,10 +101,56 @@ class RankGrowth:
 
     @property
     def most(self) -> int:
-        """The largest rank to try: the measurements exceed its degrees of freedom by far enough."""
-        limit = _LARGEST_SHARE * self.problem.operator.measurements
-        ranks = range(2, min(self.problem.operator.matrix_shape) + 1)
-        return max((r for r in ranks if self._freedom(r) <= limit), default=1)
+        """The largest rank that all measurements together could determine."""
+        m, ranks = self.problem.operator.measurements, range(2, self._smaller_side + 1)
+        return max((r for r in ranks if required_fits(self.problem.of_rank(r), m) <= m), default=1)
+
+    @property
+    def rank(self) -> int:
+        """The rank of the best fit without components that are due to rounding; 1 without one."""
+        if self.best is None:
+            return 1
+        values = to_numpy(self.best.state.point.values)
+        return max(int(np.count_nonzero(values > _EMPTY * values[0])), 1)
+
+    @property
+    def bound(self) -> int:
+        """An upper bound on the rank if the best fit does not lead to a certified result."""
+        return min(self.most, max(_FIRST_COMPONENTS, 2 * self.rank))
+
+    def factors(self) -> Factors:
+        """The factors of the best fit, in the user's units."""
+        assert self.best is not None
+        point = self.best.state.point
+        root = math.sqrt(self._solved.units.matrix)
+        return point.scaled_left[:, : self.rank] * root, point.right[:, : self.rank] * root
+
+    def table(self, result: Result) -> RankTable | None:
+        """The comparison of the ranks up to that of the best fit, with the one of a result.
+
+        The errors of lower ranks that were not fitted are those of the truncated best fit. None if
+        there is no fit.
+        """
+        if self.best is None:
+            return None
+        values, rows, rank = to_numpy(self.best.state.point.values), dict(self.rows), self.rank
+        if rank < len(values):
+            rows.pop(len(values), None)
+        rows[rank] = RankRow.of(values[:rank], self.best.row.error)
+        for lower in range(1, rank):
+            if lower not in rows:
+                rows[lower] = self._truncated_row(self.best, lower)
+        if result.rank not in rows:
+            certificate = result.certificate
+            error = certificate.misfit if certificate.is_exact else certificate.prediction_error
+            rows[result.rank] = RankRow.of(result.singular_values(), error)
+        return RankTable(
+            tuple(rows[key] for key in sorted(rows)), result.rank, self._smaller_side
+        )
+
+    @property
+    def _smaller_side(self) -> int:
+        return min(self.problem.operator.matrix_shape)
 
     @property
     def _solved(self) -> Problem:
@@ -160,7 +204,7 @@ class RankGrowth:
         )
         until = Until(misfit=_EXACT, reduction=_PROGRESS, after=_FIRST_STEPS)
         drive = Drive([self._solved.of_rank(rank)], solver, self.run, until)
-        self.driving = solver, drive
+        self.driving = self.problem.of_rank(rank), solver, drive
         (outcome,) = drive.to_the_end(as_generator(0))
         state = outcome.state
         if not isinstance(state, GaussNewtonState):
@@ -186,50 +230,12 @@ class RankGrowth:
         error = prediction_error(self._normalized, state.residual, typical, freedom)
         return RankRow.of(values, error)
 
-
-@dataclass(frozen=True, eq=False)
-class GrownRank:
-    """The best fit of a search for the rank, and its comparison with the others."""
-
-    problem: Problem
-    best: RankFit
-    rows: Mapping[int, RankRow]
-
-    @property
-    def rank(self) -> int:
-        """The rank of the best fit without components that are due to rounding."""
-        values = to_numpy(self.best.state.point.values)
-        return max(int(np.count_nonzero(values > _EMPTY * values[0])), 1)
-
-    def factors(self) -> Factors:
-        """The factors of the best fit, in the user's units."""
-        point = self.best.state.point
-        root = math.sqrt(self.problem.with_unit_rows.units.matrix)
-        return point.scaled_left[:, : self.rank] * root, point.right[:, : self.rank] * root
-
-    def table(self) -> RankTable:
-        """The comparison of all ranks up to the best one, and of the others that were tried.
-
-        The errors of lower ranks that were not fitted are those of the truncated best fit.
-        """
-        values, rows, rank = to_numpy(self.best.state.point.values), dict(self.rows), self.rank
-        if rank < len(values):
-            rows.pop(len(values), None)
-        rows[rank] = RankRow.of(values[:rank], self.best.row.error)
-        for lower in range(1, rank):
-            if lower not in rows:
-                rows[lower] = self._truncated_row(lower)
-        largest = min(self.problem.operator.matrix_shape)
-        return RankTable(tuple(rows[key] for key in sorted(rows)), rank, largest)
-
-    def _truncated_row(self, rank: int) -> RankRow:
-        """The row of a lower rank, by dropping components of the fit."""
-        state, normalized = self.best.state, self.problem.with_unit_rows.normalized()
-        values, xp = state.point.values, namespace(state.U)
+    def _truncated_row(self, best: RankFit, rank: int) -> RankRow:
+        """The row of a lower rank, by dropping components of the best fit."""
+        state, values, xp = best.state, best.state.point.values, namespace(best.state.U)
         dropped = xp.concat([xp.zeros_like(values[:rank]), values[rank:]], axis=0)
-        residual = state.residual + self.best.solver.tangent(normalized, state).measure(dropped)
-        freedom = float(self.problem.of_rank(rank).degrees_of_freedom)
-        error = prediction_error(normalized, residual, _typical(residual), freedom)
+        residual = state.residual + best.solver.tangent(self._normalized, state).measure(dropped)
+        error = prediction_error(self._normalized, residual, _typical(residual), self._freedom(rank))
         return RankRow.of(to_numpy(values)[:rank], error)
 
 

@@ -9,7 +9,6 @@ from robustrank.solvers.message_passing import MessagePassing, MessagePassingSta
 from robustrank.solvers.portfolio import (
     DEFAULT,
     Portfolio,
-    RankEstimator,
     message_passing_then_gauss_newton,
 )
 from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
@@ -34,7 +33,6 @@ __all__ = [
     "Outcome",
     "Portfolio",
     "Problem",
-    "RankEstimator",
     "RankSchedule",
     "Settling",
     "SoftWeights",

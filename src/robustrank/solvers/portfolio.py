@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from robustrank.backend import namespace
-from robustrank.problem import Problem
 from robustrank.solvers.base import Solver
-from robustrank.solvers.driver import Outcome
 from robustrank.solvers.gauss_newton import GaussNewton
-from robustrank.solvers.message_passing import MessagePassing, MessagePassingState
-from robustrank.solvers.message_passing.solver import is_within
+from robustrank.solvers.message_passing import MessagePassing
 from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
 from robustrank.solvers.two_stage import TwoStage
 
@@ -21,11 +17,17 @@ def message_passing_then_gauss_newton() -> TwoStage:
     return TwoStage(MessagePassing(), GaussNewton(), name="message passing")
 
 
+import os
+PATIENCE=int(os.environ.get("PAT","30"))
 # Wide weights first, then narrower ones: solves most problems in ten to twenty steps.
 SOFT = GaussNewton(settling=Settling(start_after=0), max_iterations=25)
 # For few measurements, or outliers that resemble measurements, if the sensing entries are nearly
 # independent.
-MESSAGES = message_passing_then_gauss_newton()
+MESSAGES = TwoStage(
+    MessagePassing(target_error=1e-3, target_error_at_full_rank=0.25, patience=PATIENCE),
+    GaussNewton(),
+    name="message passing",
+)
 # For sensors with the same fault: message passing learns their offset or gain and uses what they
 # measure. It goes on to a small error, because a small offset shows only then.
 FAULTS = TwoStage(
@@ -49,58 +51,6 @@ PATIENT = GaussNewton(
 )
 
 
-_NEAR = 0.25  # with a larger error the rank of an estimate is not reliable
-
-
-@dataclass(frozen=True)
-class RankEstimator:
-    """Finds the rank by counting the singular values that message passing finds above the noise.
-
-    In message passing the solution appears in white noise of known variance, and singular values
-    below the noise are set to zero. Least squares has no such criterion: surplus columns fit the
-    noise or, with too few measurements for them, become arbitrary.
-
-    Parameters
-    ----------
-    messages
-        The run of message passing. The smallest singular values appear last, so by default it
-        continues until all are found or the estimate no longer improves.
-
-    See Also
-    --------
-    robustrank.solvers.Portfolio : Uses it if the given rank is an upper bound.
-    robustrank.solvers.MessagePassing : The solver that it runs.
-
-    Examples
-    --------
-    >>> import robustrank as rr
-    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
-    >>> solver = rr.solvers.Portfolio(rank_estimator=rr.solvers.RankEstimator())
-    >>> rr.recover(planted.A, planted.y, rank=4, solver=solver).rank
-    2
-    """
-
-    # The smallest singular values appear last, so it continues until all are found or it stalls.
-    messages: MessagePassing = field(
-        default_factory=lambda: MessagePassing(
-            target_error=1e-3,
-            target_error_at_full_rank=_NEAR,
-            patience=10,
-            max_iterations=100,
-            name="rank estimate",
-        )
-    )
-
-    def rank(self, problem: Problem, outcome: Outcome) -> int | None:
-        """The rank found by a run of ``messages``; None if it did not come near a solution."""
-        state = outcome.state
-        if not isinstance(state, MessagePassingState):  # it was never finite
-            return None
-        if not bool(is_within(_NEAR, problem.normalized(), state.best)):
-            return None
-        return int(namespace(state.U).count_nonzero(state.best.point.values)) or None
-
-
 @dataclass(frozen=True)
 class Portfolio:
     """Solvers for different kinds of outliers, tried in turn.
@@ -113,14 +63,10 @@ class Portfolio:
     ----------
     solvers
         The solvers in the order to try them.
-    rank_estimator
-        Looks for a lower rank than the given one after the first solver; if it finds one, all
-        solvers are tried with that rank. None: never.
 
     See Also
     --------
     robustrank.recover : Its parameter ``solver`` takes a portfolio; ``"auto"`` is the default one.
-    robustrank.solvers.RankEstimator : Looks for a lower rank.
 
     Examples
     --------
@@ -129,13 +75,12 @@ class Portfolio:
     ['Gauss–Newton', 'message passing']
     >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, outliers=0.05, rng=1)
     >>> two = rr.solvers.GaussNewton(), rr.solvers.MedianTGD()
-    >>> solver = rr.solvers.Portfolio(two, rank_estimator=None)
+    >>> solver = rr.solvers.Portfolio(two)
     >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
     'RECOVERED'
     """
 
     solvers: tuple[Solver[Any], ...] = (SOFT, MESSAGES, FAULTS, STRICT, PATIENT)
-    rank_estimator: RankEstimator | None = field(default_factory=RankEstimator)
 
     def __post_init__(self) -> None:
         if not self.solvers:
