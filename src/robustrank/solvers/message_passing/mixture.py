@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass, replace
 
 from robustrank.backend import Array, like, namespace
-from robustrank.linalg import shortest_half
+from robustrank.linalg import half_normal_quantile, shortest_half
 from robustrank.solvers.message_passing.outlier_density import (
     components_between_quantiles,
     components_on_axis,
     within_axis,
 )
 from robustrank.solvers.message_passing.relations import Relations
-from robustrank.theory import half_normal_quantile
 
 _OUTLIERS, _FLIPPED, _FAULTY = 0.25, 0.05, 0.03  # prior shares; the last of each learned relation
 _LEAST_SPREAD = 1e-4  # of centered measurements, relative to their offset
