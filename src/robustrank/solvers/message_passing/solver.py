@@ -18,8 +18,7 @@ from robustrank.backend import (
 from robustrank.linalg import Point, distance, lower_median
 from robustrank.operators import CenteredOperator
 from robustrank.problem import Problem
-from robustrank.solvers.base import Estimate, EstimatingSolver, State
-from robustrank.solvers.batching import select
+from robustrank.solvers.base import Estimate, EstimatingSolver, State, select
 from robustrank.solvers.message_passing.mixture import Mixture, Posterior
 from robustrank.solvers.message_passing.shrinkage import shrink
 from robustrank.solvers.weights import TruncatedWeights, WeightFunction
