@@ -146,7 +146,8 @@ def _serve(connection: Connection, variant: Variant | None, keys: list[Key]) -> 
 def _prepare(variant: Variant | None) -> None:
     """Forget the package, so that it is imported again, with the variant."""
     if resource is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        with contextlib.suppress(OSError, ValueError):  # where it is not supported, or lower
+            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     for name in [*sys.modules]:
         if name.partition(".")[0] in ("robustrank", "experiments"):
             del sys.modules[name]

@@ -163,6 +163,13 @@ def test_variants_run_in_processes_of_their_own() -> None:
     assert (effects[2].verdict, found[2].failure) == (CLIFF, "")
 
 
+def test_a_package_that_cannot_be_imported_is_a_failure() -> None:
+    absent = Literal("run.py", 99, 1, "A", 3, "", "")
+    [(_, outcome)] = outcomes([Variant(absent, HALVED)], [CLAIMED], workers=1, seconds_each=60)
+    assert outcome.failure.startswith("IndexError")
+    assert effect_of(outcome, {CLAIMED: row()}).verdict == CLIFF
+
+
 def test_a_slow_variant_is_stopped() -> None:
     [(number, outcome)] = outcomes([None], problem_keys(), workers=1, seconds_each=0.01)
     assert (number, outcome.failure) == (0, TOO_SLOW)
