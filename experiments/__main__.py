@@ -4,11 +4,15 @@ import sys
 
 
 def main() -> int:
-    """Run the command: studies, or the baseline, which needs fewer libraries."""
+    """Run the command: studies, or one of those that need fewer libraries."""
     if sys.argv[1:2] == ["baseline"]:
         from experiments.baseline.cli import main as baseline
 
         return baseline(sys.argv[2:])
+    if sys.argv[1:2] == ["sensitivity"]:
+        from experiments.sensitivity.cli import main as sensitivity
+
+        return sensitivity(sys.argv[2:])
     from experiments.cli import main as studies
 
     return studies()

@@ -174,7 +174,7 @@ def rows_of(jobs: Sequence[Work], workers: int) -> Iterator[Iterator[list[Timed]
         return
     context = multiprocessing.get_context("spawn")
     others = multiprocessing.active_children()
-    with _one_thread_per_worker():
+    with one_thread_per_worker():
         pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_follow_parent)
         try:
             yield _as_completed(pool, iter(jobs), workers)
@@ -205,7 +205,7 @@ def _as_completed(
 
 
 @contextmanager
-def _one_thread_per_worker() -> Iterator[None]:
+def one_thread_per_worker() -> Iterator[None]:
     """Make workers that start inside the block use one thread, so as not to share cores."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))

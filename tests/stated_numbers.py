@@ -32,7 +32,7 @@ from robustrank.planning import curves
 from robustrank.result import rank_table
 from robustrank.search import final_fit, one_problem, results, second_solution
 from robustrank.solvers import base, evidence_fit, gauss_newton
-from robustrank.solvers.message_passing import outlier_density, relations
+from robustrank.solvers.message_passing import mixture, relations
 from robustrank.solvers.message_passing import solver as messages
 from robustrank.solvers.portfolio import FAULTS, MESSAGES, PATIENT, SOFT, STRICT
 from robustrank.uncertainty import covariance
@@ -92,10 +92,10 @@ STATED: dict[str, list[str]] = {
         f"The truncation is at {word(SOFT.settling.alpha_h)} medians",
         f"After {word(gauss_newton._SETTLING_STEPS)} steps the set of inliers is frozen",
         f"once a step is shorter than {small(gauss_newton._TINY_CHANGE)}",
-        f"by {outlier_density._ON_AXIS // 2} narrow normal components on each side",
+        f"by {mixture._ON_AXIS // 2} narrow normal components on each side",
         f"estimated by {word(messages._MIXTURE_UPDATES)} steps of expectation–maximization",
         f"fits at least {percent(relations._MAJORITY)} of the measurements better",
-        f"has {outlier_density._BETWEEN_QUANTILES - 2} more components, between quantiles",
+        f"has {mixture._BETWEEN_QUANTILES - 2} more components, between quantiles",
         f"The iteration continues to an error of {small(_fault_messages.target_error)}",
         f"When its error is below {_first_messages.target_error:g} times the estimate",
         f"ends after {_first_messages.patience} steps without progress",

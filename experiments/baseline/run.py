@@ -141,7 +141,8 @@ def _revision() -> str:
 class Meter:
     """Shows progress on standard error: a line that changes, or a new one now and then."""
 
-    def __init__(self, seconds_between: float = 30.0) -> None:
+    def __init__(self, seconds_between: float = 30.0, unit: str = "problems") -> None:
+        self._unit = unit
         self._first: int | None = None
         self._shown = -math.inf
         self._terminal = sys.stderr.isatty()
@@ -155,7 +156,7 @@ class Meter:
         self._shown = spent
         rate = (done - self._first) / max(spent, 1e-9)
         left = (total - done) / rate
-        text = f"{done:,}/{total:,} problems, {rate:.2f} per second, {left / 60:.1f} min left"
+        text = f"{done:,}/{total:,} {self._unit}, {rate:.2f} per second, {left / 60:.1f} min left"
         end = "\r" if self._terminal and done < total else "\n"
         sys.stderr.write(f"{text}{end}")
         sys.stderr.flush()

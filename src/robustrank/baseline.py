@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from robustrank.backend import Array, as_generator, namespace
-from robustrank.linalg import Triplets, lower_median
+from robustrank.linalg import Triplets, half_normal_quantile, lower_median
 from robustrank.operators import Operator
-from robustrank.theory import half_normal_quantile
 
 
 def common_part(operator: Operator, y: Array) -> Triplets:

@@ -25,7 +25,13 @@ from robustrank.backend import (
     warn_user,
 )
 from robustrank.baseline import common_part, trivial_deviation
-from robustrank.linalg import Triplets, lower_median
+from robustrank.linalg import (
+    Triplets,
+    degrees_of_freedom,
+    half_normal_quantile,
+    lower_median,
+    symmetric_degrees_of_freedom,
+)
 from robustrank.operators import (
     BatchedOperator,
     CenteredOperator,
@@ -38,11 +44,6 @@ from robustrank.operators import (
     SubsetOperator,
     SymmetricOperator,
     can_be_batched,
-)
-from robustrank.theory import (
-    degrees_of_freedom,
-    half_normal_quantile,
-    symmetric_degrees_of_freedom,
 )
 
 # What need not be computed again for another rank.

@@ -13,10 +13,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from robustrank.backend import check_count, check_positive, to_numpy
-from robustrank.linalg import frobenius_norm, sample_quantile
+from robustrank.linalg import (
+    degrees_of_freedom as degrees_of_freedom,
+)
+from robustrank.linalg import (
+    frobenius_norm,
+    sample_quantile,
+)
+from robustrank.linalg import (
+    half_normal_quantile as half_normal_quantile,
+)
+from robustrank.linalg import (
+    symmetric_degrees_of_freedom as symmetric_degrees_of_freedom,
+)
 from robustrank.operators import Operator
 
 ALPHA_H = 6.0  # the truncation of Theorem 1
@@ -246,51 +257,6 @@ def average_condition_number(singular_values: Sequence[float]) -> float:
     return math.hypot(*singular_values) / (math.sqrt(len(singular_values)) * min(singular_values))
 
 
-def degrees_of_freedom(n1: int, n2: int, rank: int) -> int:
-    """The number of free parameters of an n1 × n2 matrix of rank r: r (n1 + n2 − r).
-
-    With fewer inliers than that, no method can recover the matrix.
-
-    Parameters
-    ----------
-    n1, n2, rank
-        The shape and the rank of the matrix.
-
-    See Also
-    --------
-    robustrank.theory.symmetric_degrees_of_freedom : The same for a symmetric matrix.
-    robustrank.plan : How many measurements are needed.
-
-    Examples
-    --------
-    >>> import robustrank as rr
-    >>> rr.theory.degrees_of_freedom(150, 120, rank=5)
-    1325
-    """
-    return rank * (n1 + n2 - rank)
-
-
-def symmetric_degrees_of_freedom(n: int, rank: int) -> int:
-    """The number of free parameters of a symmetric n × n matrix of rank r: r n − r (r − 1)/2.
-
-    Parameters
-    ----------
-    n, rank
-        The number of rows and the rank of the matrix.
-
-    See Also
-    --------
-    robustrank.theory.degrees_of_freedom : The same for any matrix.
-
-    Examples
-    --------
-    >>> import robustrank as rr
-    >>> rr.theory.symmetric_degrees_of_freedom(100, rank=3)
-    297
-    """
-    return rank * n - rank * (rank - 1) // 2
-
-
 def red_line_rank(measurements: int, n1: int, n2: int, outlier_fraction: float) -> float:
     """The red line in the paper's phase transitions, as a rank: r = (1 − s) m/(n1 + n2).
 
@@ -339,29 +305,6 @@ def red_line_measurements(rank: int, n1: int, n2: int, outlier_fraction: float) 
     1500
     """
     return rank * (n1 + n2) / (1 - outlier_fraction)
-
-
-def half_normal_quantile(p: float) -> float:
-    """The quantile θ_p of the absolute value of a standard normal variable.
-
-    It is 0.6588, 0.6745 and 0.6903 at the levels of Proposition 1.
-
-    Parameters
-    ----------
-    p
-        The level, between 0 and 1.
-
-    See Also
-    --------
-    robustrank.theory.check_median_concentration : Compares quantiles of measurements with it.
-
-    Examples
-    --------
-    >>> import robustrank as rr
-    >>> round(rr.theory.half_normal_quantile(0.5), 4)
-    0.6745
-    """
-    return float(ndtri((1 + p) / 2))
 
 
 @dataclass(frozen=True)

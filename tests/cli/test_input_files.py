@@ -383,7 +383,7 @@ BAD: dict[str, tuple[str, Callable[[Path], Any] | None, str | None, str]] = {
         "y.csv",
         text("a;y", "1;1,5", "2;1.500"),
         "y",
-        "line 3, column 'y': '1.500' is written with '.', and numbers before it with ','",
+        "line 3, column 'y': '1.500' is written with '.', and other numbers with ','",
     ),
     "missing": (
         "y.csv",
@@ -403,7 +403,8 @@ BAD: dict[str, tuple[str, Callable[[Path], Any] | None, str | None, str]] = {
         None,
         "y.parquet, row 2, column 'y': the number is missing",
     ),
-    "ragged": ("y.csv", text("a,y", "1,2", "3,4,5"), "y", "line 3: 3 values; expected 2"),
+    "long row": ("y.csv", text("a,y", "1,2", "3,4,5"), "y", "line 3: 3 values; expected 2"),
+    "short row": ("y.csv", text("a,b,y", "1,2,3", "4,5"), "b", "line 3: 2 values; expected 3"),
     "several columns": (
         "y.csv",
         text("a,b", "1,2"),
@@ -494,6 +495,14 @@ def test_invalid_measurements_raise(case: str, tmp_path: Path) -> None:
     np.save(tmp_path / "A.npy", A)
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         read_data(None, [tmp_path / "A.npy"], tmp_path / name, chosen=Choice(column))
+
+
+def test_two_decimal_signs_in_a_matrix_are_reported(tmp_path: Path) -> None:
+    """The first column is read last, as it may have names."""
+    (tmp_path / "X.csv").write_text("a;b\n1.5;2\n3;4,5\n")
+    message = "line 2, column 'a': '1.5' is written with '.', and other numbers with ','"
+    with pytest.raises(ValueError, match=message):
+        read_table(tmp_path / "X.csv", None, None, None)
 
 
 def test_missing_cell_of_the_sensing_data_is_named(tmp_path: Path) -> None:

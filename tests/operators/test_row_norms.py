@@ -12,8 +12,8 @@ import pytest
 
 from robustrank.backend import like, to_numpy, using_threads
 from robustrank.operators import ScaledOperator, as_operator
-from robustrank.operators import array_backed as module
-from robustrank.operators.array_backed import row_norms
+from robustrank.operators import dense as module
+from robustrank.operators.dense import row_norms
 from robustrank.outofcore import ColumnStreamedOperator, ShardedRows, StreamedOperator
 from robustrank.outofcore.array_rows import ArrayRows
 

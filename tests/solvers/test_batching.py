@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import like, to_numpy
-from robustrank.solvers.batching import select, take, take_one
+from robustrank.solvers.base import select, take, take_one
 
 
 @dataclass(frozen=True, eq=False)

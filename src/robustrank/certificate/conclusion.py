@@ -25,10 +25,15 @@ from robustrank.certificate.evidence import (
 )
 from robustrank.certificate.held_out import predict_held_out
 from robustrank.certificate.parts import Labels, Parts, groups_with_majority, repetitions
-from robustrank.linalg import TangentMap, frobenius_norm, lower_median, weighted
+from robustrank.linalg import (
+    TangentMap,
+    frobenius_norm,
+    half_normal_quantile,
+    lower_median,
+    weighted,
+)
 from robustrank.problem import Problem
 from robustrank.result import Certificate, StopReason
-from robustrank.theory import half_normal_quantile
 
 # The largest noise level of a certified result, and the largest error of a prediction of a
 # measurement that was left out, relative to what a trivial prediction leaves.

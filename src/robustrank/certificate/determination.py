@@ -13,12 +13,12 @@ from robustrank.linalg import (
     admissible,
     conjugate_gradient_iterates,
     damped_least_squares,
+    degrees_of_freedom,
     frobenius_norm,
     share_maxima,
     solve_directly,
     solve_normal_equations,
 )
-from robustrank.theory import degrees_of_freedom
 
 # In exact arithmetic, conjugate gradients need at most one step per degree of freedom.
 _STEPS_PER_DEGREE = 10

@@ -1,7 +1,9 @@
 """Tables in files: text, which may be compressed, or Parquet, Feather and Arrow.
 
-Text is read by the module csv. pandas would read a row that is too short as one with missing
-values, cut a cell like "sensor #3", and not tell the line of what is wrong.
+Text is read by the module csv. The parser of pandas in C reads a row that is too short as one with
+empty cells, and cuts a cell like "sensor #3" if it skips comments. With that in Python, a reader
+that tells the line of what is wrong has as many statements as this one, and takes twice the time
+and more memory.
 """
 
 from __future__ import annotations
@@ -158,7 +160,7 @@ class Table:
         if used and used != self._point:
             raise ValueError(
                 f"{self._cell(line, place)}: {text.strip()!r} is written with {used!r}, and "
-                f"numbers before it with {self._point!r}; expected the same in the whole file"
+                f"other numbers with {self._point!r}; expected the same in the whole file"
             )
         return value
 

@@ -9,7 +9,7 @@ from sklearn.metrics import make_scorer
 from sklearn.utils.validation import column_or_1d
 
 from robustrank.backend import is_array, to_numpy
-from robustrank.theory import half_normal_quantile
+from robustrank.linalg import half_normal_quantile
 
 Vector = np.ndarray[Any, Any]
 

@@ -9,7 +9,15 @@ from robustrank.linalg.least_squares import (
     solve_normal_equations,
     unit_leverages,
 )
-from robustrank.linalg.retraction import Point, distance, point_of, retract, symmetric_factors
+from robustrank.linalg.retraction import (
+    Point,
+    degrees_of_freedom,
+    distance,
+    point_of,
+    retract,
+    symmetric_degrees_of_freedom,
+    symmetric_factors,
+)
 from robustrank.linalg.svd import (
     Factors,
     Triplets,
@@ -34,6 +42,7 @@ from robustrank.linalg.tangent import (
 )
 from robustrank.linalg.vectors import (
     frobenius_norm,
+    half_normal_quantile,
     lower_median,
     matvec,
     median_of_selected,
@@ -59,9 +68,11 @@ __all__ = [
     "blocks_of",
     "conjugate_gradient_iterates",
     "damped_least_squares",
+    "degrees_of_freedom",
     "distance",
     "frobenius_norm",
     "from_vector",
+    "half_normal_quantile",
     "leading_svd",
     "leading_svd_by_products",
     "lower_median",
@@ -84,6 +95,7 @@ __all__ = [
     "solve_directly",
     "solve_normal_equations",
     "spectral_norm",
+    "symmetric_degrees_of_freedom",
     "symmetric_factors",
     "unit_leverages",
     "vecmat",

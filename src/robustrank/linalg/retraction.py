@@ -1,4 +1,4 @@
-"""Matrices of fixed rank as points of a manifold: retraction and distance."""
+"""Matrices of fixed rank as points of a manifold: dimension, retraction and distance."""
 
 from __future__ import annotations
 
@@ -30,6 +30,51 @@ class Point:
     def scaled_left(self) -> Array:
         """left · diag(values), so that the matrix is scaled_left · rightᵀ."""
         return scale_columns(self.left, self.values)
+
+
+def degrees_of_freedom(n1: int, n2: int, rank: int) -> int:
+    """The number of free parameters of an n1 × n2 matrix of rank r: r (n1 + n2 − r).
+
+    With fewer inliers than that, no method can recover the matrix.
+
+    Parameters
+    ----------
+    n1, n2, rank
+        The shape and the rank of the matrix.
+
+    See Also
+    --------
+    robustrank.theory.symmetric_degrees_of_freedom : The same for a symmetric matrix.
+    robustrank.plan : How many measurements are needed.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> rr.theory.degrees_of_freedom(150, 120, rank=5)
+    1325
+    """
+    return rank * (n1 + n2 - rank)
+
+
+def symmetric_degrees_of_freedom(n: int, rank: int) -> int:
+    """The number of free parameters of a symmetric n × n matrix of rank r: r n − r (r − 1)/2.
+
+    Parameters
+    ----------
+    n, rank
+        The number of rows and the rank of the matrix.
+
+    See Also
+    --------
+    robustrank.theory.degrees_of_freedom : The same for any matrix.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> rr.theory.symmetric_degrees_of_freedom(100, rank=3)
+    297
+    """
+    return rank * n - rank * (rank - 1) // 2
 
 
 def point_of(U: Array, V: Array) -> Point:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from scipy.special import ndtri
+
 from robustrank.backend import Array, kth_smallest, like, namespace
 
 
@@ -71,6 +73,29 @@ def sample_quantile(values: Array, p: float) -> Array:
 def lower_median(values: Array) -> Array:
     """The paper's median, θ_½: ``sorted(values)[(m - 1) // 2]``."""
     return sample_quantile(values, 0.5)
+
+
+def half_normal_quantile(p: float) -> float:
+    """The quantile θ_p of the absolute value of a standard normal variable.
+
+    It is 0.6588, 0.6745 and 0.6903 at the levels of Proposition 1.
+
+    Parameters
+    ----------
+    p
+        The level, between 0 and 1.
+
+    See Also
+    --------
+    robustrank.theory.check_median_concentration : Compares quantiles of measurements with it.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> round(rr.theory.half_normal_quantile(0.5), 4)
+    0.6745
+    """
+    return float(ndtri((1 + p) / 2))
 
 
 def shortest_half(values: Array) -> tuple[Array, Array]:

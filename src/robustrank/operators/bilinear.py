@@ -21,8 +21,8 @@ from robustrank.backend import (
     reject_masked,
 )
 from robustrank.linalg import Shares, row_blocks
-from robustrank.operators.array_backed import row_norms
 from robustrank.operators.base import Operator
+from robustrank.operators.dense import row_norms
 from robustrank.operators.tangent import RowShares
 
 _BLOCK_ENTRIES = 2**18

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import floating_dtype
-from robustrank.operators.array_backed import ArrayBackedOperator
+from robustrank.operators.dense import ArrayBackedOperator
 
 Matrix = np.ndarray[Any, Any]
 

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from robustrank.backend import as_floating
-from robustrank.operators.array_backed import not_finite
 from robustrank.operators.base import Operator
+from robustrank.operators.dense import not_finite
 from robustrank.operators.entries import Entries
 from robustrank.operators.tangent import UnstoredTangent
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Literal, overload
 
 from robustrank.backend import Array, check_count, empty_array, like, namespace
-from robustrank.operators.array_backed import ArrayBackedOperator, row_norms
 from robustrank.operators.base import Operator
+from robustrank.operators.dense import ArrayBackedOperator, row_norms
 from robustrank.operators.kernels import tangent_rows
 from robustrank.operators.tangent import StoredTangent
 from robustrank.outofcore.seeded_rows import DeviceRows, SeededRows

@@ -17,8 +17,8 @@ import numpy as np
 
 from robustrank.backend import Array, epsilon, to_numpy
 from robustrank.linalg import Factors, TangentMap, Triplets, leading_svd
-from robustrank.operators.array_backed import suit_single_precision
 from robustrank.operators.base import Operator
+from robustrank.operators.dense import suit_single_precision
 from robustrank.operators.entries import Entries
 from robustrank.operators.kernels import stored_dtype
 from robustrank.operators.tangent import UnstoredTangent

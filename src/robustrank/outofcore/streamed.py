@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array
-from robustrank.operators.array_backed import ArrayBackedOperator, row_norms
+from robustrank.operators.dense import ArrayBackedOperator, row_norms
 from robustrank.operators.kernels import stored_dtype, tangent_rows
 from robustrank.operators.tangent import StoredTangent
 from robustrank.outofcore.array_rows import ArrayRows

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from typing import Any
 
-from robustrank.theory import degrees_of_freedom
+from robustrank.linalg import degrees_of_freedom
 
 DEFAULT, PAPER = "default", "median-TGD"
 GAUSSIAN, ENTRIES = "gaussian", "entries"

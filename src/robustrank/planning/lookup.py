@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from robustrank.linalg import degrees_of_freedom
 from robustrank.planning.curves import (
     ENTRIES,
     Curve,
@@ -14,7 +15,6 @@ from robustrank.planning.curves import (
     load_curves,
     smallness,
 )
-from robustrank.theory import degrees_of_freedom
 
 _MOST = 0.95  # the probability of success at which curves are compared
 

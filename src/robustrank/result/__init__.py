@@ -5,7 +5,7 @@ from robustrank.result.accuracy import (
     NotCertifiedWarning,
 )
 from robustrank.result.archive import read_archive
-from robustrank.result.certificate import Certificate
+from robustrank.result.certificate import Certificate, Status
 from robustrank.result.explanation import (
     capitalized,
     counted,
@@ -18,7 +18,7 @@ from robustrank.result.explanation import (
     objection_sentences,
     title_of,
 )
-from robustrank.result.history import Attempt, Check, History
+from robustrank.result.history import Attempt, Check, History, StopReason
 from robustrank.result.labels import check_numeric, frame_like, frame_values, is_frame
 from robustrank.result.observations import (
     MatrixObservations,
@@ -28,7 +28,6 @@ from robustrank.result.observations import (
 )
 from robustrank.result.rank_table import RankRow, RankTable
 from robustrank.result.result import Alternative, Result, singular_values, with_gaps
-from robustrank.result.status import Status, StopReason
 
 __all__ = [
     "Accuracy",

@@ -10,8 +10,8 @@ import numpy as np
 
 from robustrank.backend import shown, to_numpy
 from robustrank.files import PathLike, atomic_writer, read_npz
-from robustrank.result.certificate import Certificate
-from robustrank.result.history import Attempt, Check, History
+from robustrank.result.certificate import Certificate, Status
+from robustrank.result.history import Attempt, Check, History, StopReason
 from robustrank.result.labels import frame_with_labels, label_array, labels_from
 from robustrank.result.observations import (
     MatrixObservations,
@@ -22,7 +22,6 @@ from robustrank.result.observations import (
 from robustrank.result.old_archives import FORMATS, current_header
 from robustrank.result.rank_table import RankRow, RankTable
 from robustrank.result.result import Alternative, Result
-from robustrank.result.status import Status, StopReason
 
 Matrix = np.ndarray[Any, Any]
 

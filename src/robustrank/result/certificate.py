@@ -4,8 +4,104 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from enum import Enum
 
-from robustrank.result.status import Status
+
+class Status(Enum):
+    """The status of a result: whether it is certified and, if not, why.
+
+    ``str(status)`` is a sentence, ``status.advice`` says what to do next, and ``status.certified``
+    whether the result is certified.
+
+    Attributes
+    ----------
+    RECOVERED
+        Certified, exact. Most measurements are fitted exactly, more than a wrong matrix could fit
+        by chance.
+    ESTIMATED
+        Certified, up to the effect of noise. The residuals of the inliers are consistent with
+        noise.
+    AMBIGUOUS
+        Two different matrices each explain many measurements; the second is ``alternative``.
+    NOT_IDENTIFIED
+        The measurements are explained, but none depends on some part of the matrix.
+    UNDERDETERMINED
+        There are too few measurements for this rank.
+    INCONCLUSIVE
+        The evidence is not sufficient to certify the matrix; ``certificate.objections`` says why.
+
+    See Also
+    --------
+    robustrank.Result : Has the attribute ``status``.
+    robustrank.StopReason : Why a run ended early.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> rr.Status.ESTIMATED.certified
+    True
+    >>> print(rr.Status.UNDERDETERMINED)
+    underdetermined: there are too few measurements to determine a matrix of this rank.
+    >>> rr.Status.RECOVERED.advice
+    'Use the result. The rejected measurements are marked in `outliers`.'
+    """
+
+    RECOVERED = "recovered"
+    ESTIMATED = "estimated"
+    AMBIGUOUS = "ambiguous"
+    NOT_IDENTIFIED = "not identified"
+    UNDERDETERMINED = "underdetermined"
+    INCONCLUSIVE = "inconclusive"
+
+    @property
+    def certified(self) -> bool:
+        """Whether the result is certified: exactly (RECOVERED) or up to noise (ESTIMATED)."""
+        return self in (Status.RECOVERED, Status.ESTIMATED)
+
+    @property
+    def meaning(self) -> str:
+        """What happened, in one sentence."""
+        return _TEXTS[self][0]
+
+    @property
+    def advice(self) -> str:
+        """What to do next."""
+        return _TEXTS[self][1]
+
+    def __str__(self) -> str:
+        return f"{self.value}: {self.meaning}"
+
+
+_TEXTS = {
+    Status.RECOVERED: (
+        "most measurements are fitted exactly, more than a wrong matrix could fit by chance.",
+        "Use the result. The rejected measurements are marked in `outliers`.",
+    ),
+    Status.ESTIMATED: (
+        "most measurements are fitted, and what is left of them is consistent with noise.",
+        "Use the result, with its error bars. If your measurements have no noise, or much less "
+        "than was estimated, the rank is too low or there are too few measurements.",
+    ),
+    Status.AMBIGUOUS: (
+        "two different matrices each explain many measurements, more than chance allows.",
+        "Decide between the result and `alternative` by other means: measure again where they "
+        "differ, or check the sensors that support each of them.",
+    ),
+    Status.NOT_IDENTIFIED: (
+        "the measurements are explained, but no measurement depends on some part of the matrix.",
+        "Use the result only for the other part. Add measurements that depend on the missing part, "
+        "or pass symmetric=True if the matrix is symmetric.",
+    ),
+    Status.UNDERDETERMINED: (
+        "there are too few measurements to determine a matrix of this rank.",
+        "Do not use the result. Add measurements or lower the rank; a higher rank makes it worse.",
+    ),
+    Status.INCONCLUSIVE: (
+        "the evidence is not sufficient to certify the matrix.",
+        "Do not use the result. Possible causes are too few measurements for this rank, too many "
+        "outliers, noise, or a rank that is too low.",
+    ),
+}
 
 
 @dataclass(frozen=True)

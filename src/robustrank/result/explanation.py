@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robustrank.backend import to_numpy
-from robustrank.result.certificate import Certificate
-from robustrank.result.status import Status
+from robustrank.result.certificate import Certificate, Status
 
 if TYPE_CHECKING:
     from robustrank.result.result import Result

@@ -1,14 +1,82 @@
-"""The progress of a run, and the outcome of each solver that was tried."""
+"""The progress of a run, why it ended early, and the outcome of each solver that was tried."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from robustrank.result.status import Status, StopReason
+from robustrank.result.certificate import Status
+
+
+class StopReason(Enum):
+    """Why a run ended early; see ``Result.stopped``.
+
+    It says nothing about the quality of the result: that is its status.
+
+    Attributes
+    ----------
+    TIME_LIMIT
+        The time limit was reached.
+    CALLBACK
+        The callback stopped the run.
+    INTERRUPTED
+        Ctrl-C, or the sensing data can no longer be read.
+    ITERATIONS
+        The iteration limit of the solver was reached before it converged.
+    DIVERGED
+        The factors grew without bound.
+
+    See Also
+    --------
+    robustrank.Result : Has the attribute ``stopped``.
+    robustrank.Status : Whether the result can be used.
+
+    Examples
+    --------
+    >>> import robustrank as rr
+    >>> print(rr.StopReason.TIME_LIMIT)
+    the time limit was reached
+    """
+
+    TIME_LIMIT = "the time limit was reached"
+    CALLBACK = "the callback stopped the run"
+    INTERRUPTED = "the run was interrupted"
+    ITERATIONS = "the iteration limit was reached before convergence"
+    DIVERGED = "the factors grew without bound"
+
+    @property
+    def by_user(self) -> bool:
+        """Whether the time limit, the callback or Ctrl-C ended the whole run."""
+        return self in (StopReason.TIME_LIMIT, StopReason.CALLBACK, StopReason.INTERRUPTED)
+
+    @property
+    def advice(self) -> str:
+        """What to do next if the result is not certified."""
+        return _ADVICE[self]
+
+    def __str__(self) -> str:
+        return self.value
+
+
+_FLAT_MISFIT = "If it was flat, add measurements, lower the rank, or check for too many outliers."
+
+_ADVICE = {
+    StopReason.TIME_LIMIT: "The factors are the best that were found by then. Increase the time "
+    "limit to get a complete result.",
+    StopReason.CALLBACK: "The factors are the best that were found by then. Run again to get a "
+    "complete result.",
+    StopReason.INTERRUPTED: "The factors are the best that were found by then. Run again to get a "
+    "complete result.",
+    StopReason.ITERATIONS: "If the misfit was still decreasing, increase `max_iterations` of the "
+    "solver. " + _FLAT_MISFIT,
+    StopReason.DIVERGED: "Do not use the result. Gradient descent without outlier rejection "
+    "diverges when outliers are large: use the default solver. If the solver was median-tgd, "
+    "reduce its step_size.",
+}
 
 
 class Check(NamedTuple):

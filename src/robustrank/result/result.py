@@ -21,13 +21,12 @@ from robustrank.result.accuracy import (
     entries_at,
     interval_around,
 )
-from robustrank.result.certificate import Certificate, conclude
+from robustrank.result.certificate import Certificate, Status, conclude
 from robustrank.result.explanation import advice_of, summary_of, title_of
-from robustrank.result.history import Attempt, History
+from robustrank.result.history import Attempt, History, StopReason
 from robustrank.result.labels import frame_like, frame_values, is_frame, matched_columns, numbers_of
 from robustrank.result.observations import Measurements, Observations
 from robustrank.result.rank_table import RankTable
-from robustrank.result.status import Status, StopReason
 
 Vector = np.ndarray[Any, Any]
 Positions = tuple[Vector, Vector, tuple[int, ...]]

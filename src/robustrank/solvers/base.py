@@ -1,21 +1,27 @@
-"""The contract between a solver and the loop that drives it, and where solvers begin."""
+"""The contract between a solver and the loop that drives it, and where solvers begin.
+
+The states of a batch of problems are one state whose arrays have a leading axis.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace
+from robustrank.backend import Array, is_array, like, namespace
 from robustrank.linalg import Factors, Point, TangentMap, lower_median, scale_columns, weighted
 from robustrank.operators import UnstoredTangent
 from robustrank.problem import Problem
 from robustrank.solvers.weights import WeightFunction
 
 _FEW_UNKNOWNS = 300
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +51,9 @@ class Estimate:
     is_credible: Array  # boolean: whether its estimated error is below half of its norm
 
     @property
-    def rank(self) -> int | None:
-        """The number of singular values that are not zero; None if it is not credible."""
-        import os
-        if os.environ.get("CRED")=="1" and not bool(self.is_credible):
-            return None
-        return int(namespace(self.error).count_nonzero(self.point.values)) or None
+    def rank(self) -> int:
+        """The number of singular values that are not zero."""
+        return int(namespace(self.error).count_nonzero(self.point.values))
 
     def truncated(self, rank: int) -> Estimate:
         """The estimate with the leading singular values only."""
@@ -228,3 +231,45 @@ def point_of_factors(U: Array, V: Array) -> Point:
     root = xp.sqrt(xp.sum(U**2, axis=-2))
     inverse = 1 / xp.where(root > 0, root, xp.ones_like(root))
     return Point(left=scale_columns(U, inverse), values=root**2, right=scale_columns(V, inverse))
+
+
+def select(condition: Array, one: T, other: T) -> T:
+    """``one`` for the problems where the condition is true, ``other`` elsewhere."""
+
+    def choose(a: Array, b: Array) -> Array:
+        mask = condition
+        while mask.ndim < a.ndim:
+            mask = mask[..., None]
+        return namespace(condition, a).where(mask, a, b)
+
+    return _map(choose, one, other)
+
+
+def take(state: T, positions: Sequence[int]) -> T:
+    """The states of some of the problems, in the order given."""
+
+    def pick(array: Array) -> Array:
+        xp = namespace(array)
+        index = xp.asarray(list(positions), **like(array) | {"dtype": xp.int32})
+        return xp.take(array, index, axis=0)
+
+    return _map(pick, state)
+
+
+def take_one(state: T, position: int) -> T:
+    """A copy of the state of one problem, without the leading axis."""
+    return _map(lambda array: namespace(array).asarray(array[position, ...], copy=True), state)
+
+
+def _map(function: Callable[..., Array], first: T, *others: T) -> T:
+    """Apply a function to every array of a nested dataclass, or of several alike."""
+    if is_array(first):
+        result: T = function(first, *others)
+        return result
+    if not is_dataclass(first) or isinstance(first, type):
+        return first
+    parts = {
+        field.name: _map(function, *(getattr(tree, field.name) for tree in (first, *others)))
+        for field in fields(first)
+    }
+    return type(first)(**parts)

@@ -14,8 +14,7 @@ from robustrank.backend import Array, capture_graph, is_numpy, like, namespace, 
 from robustrank.problem import Problem, Units
 from robustrank.result import Check, History, StopReason
 from robustrank.run import Progress, Run, Stopped
-from robustrank.solvers.base import Solver, State, StateT
-from robustrank.solvers.batching import take, take_one
+from robustrank.solvers.base import Solver, State, StateT, take, take_one
 
 
 class Drive(Generic[StateT]):

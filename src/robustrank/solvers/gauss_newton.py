@@ -34,9 +34,9 @@ from robustrank.solvers.base import (
     State,
     linearize,
     point_of_factors,
+    select,
     spectral_initialization,
 )
-from robustrank.solvers.batching import select
 from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
 from robustrank.solvers.weights import (
     TruncatedWeights,

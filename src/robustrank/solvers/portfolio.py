@@ -17,21 +17,17 @@ def message_passing_then_gauss_newton() -> TwoStage:
     return TwoStage(MessagePassing(), GaussNewton(), name="message passing")
 
 
-import os
-PATIENCE=int(os.environ.get("PAT","30"))
 # Wide weights first, then narrower ones: solves most problems in ten to twenty steps.
 SOFT = GaussNewton(settling=Settling(start_after=0), max_iterations=25)
 # For few measurements, or outliers that resemble measurements, if the sensing entries are nearly
 # independent.
-MESSAGES = TwoStage(
-    MessagePassing(target_error=1e-3, target_error_at_full_rank=0.25, patience=PATIENCE),
-    GaussNewton(),
-    name="message passing",
-)
+MESSAGES = message_passing_then_gauss_newton()
 # For sensors with the same fault: message passing learns their offset or gain and uses what they
 # measure. It goes on to a small error, because a small offset shows only then.
 FAULTS = TwoStage(
-    MessagePassing(target_error=1e-3, faults=True), GaussNewton(), name="message passing, faults"
+    MessagePassing(target_error_at_full_rank=None, faults=True),
+    GaussNewton(),
+    name="message passing, faults",
 )
 # For many outliers larger than the measurements, whatever the sensing data: narrow weights at once.
 STRICT = GaussNewton(

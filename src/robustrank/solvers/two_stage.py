@@ -10,8 +10,7 @@ import numpy as np
 from robustrank.backend import Array, check_count, namespace
 from robustrank.linalg import TangentMap
 from robustrank.problem import Problem
-from robustrank.solvers.base import ContinuableSolver, EstimatingSolver, Solver, State
-from robustrank.solvers.batching import select
+from robustrank.solvers.base import ContinuableSolver, EstimatingSolver, Solver, State, select
 from robustrank.solvers.weights import WeightFunction
 
 _FIRST, _SECOND = 0, 1

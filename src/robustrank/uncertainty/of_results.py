@@ -10,11 +10,10 @@ import numpy as np
 import scipy.sparse
 
 from robustrank.backend import Array, namespace, to_numpy
-from robustrank.linalg import as_vector, point_of
+from robustrank.linalg import as_vector, degrees_of_freedom, point_of
 from robustrank.operators import Entries, UnstoredTangent
 from robustrank.problem import Problem
 from robustrank.result import Result, SampledObservations
-from robustrank.theory import degrees_of_freedom
 from robustrank.uncertainty.covariance import TangentCovariance
 from robustrank.uncertainty.error_bars import AsOperator, ErrorBars
 from robustrank.uncertainty.residuals import (

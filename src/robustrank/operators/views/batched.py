@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from robustrank.backend import Array, like, namespace
-from robustrank.operators.array_backed import ArrayBackedOperator
 from robustrank.operators.base import Operator
-from robustrank.operators.dense import DenseOperator
+from robustrank.operators.dense import ArrayBackedOperator, DenseOperator
 from robustrank.operators.tangent import StoredTangent
 from robustrank.operators.views.delegating import CountedOperator, RowScaledOperator, ScaledOperator
 

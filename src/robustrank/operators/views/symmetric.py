@@ -8,8 +8,8 @@ import numpy as np
 
 from robustrank.backend import Array, namespace
 from robustrank.linalg import Factors, TangentMap, TangentView, Triplets, leading_svd
-from robustrank.operators.array_backed import ArrayBackedOperator
 from robustrank.operators.base import Operator
+from robustrank.operators.dense import ArrayBackedOperator
 from robustrank.operators.tangent import StoredTangent, UnstoredTangent
 from robustrank.operators.views.delegating import DelegatingOperator
 

@@ -6,18 +6,20 @@ import math
 from dataclasses import dataclass, replace
 
 from robustrank.backend import Array, like, namespace
-from robustrank.linalg import shortest_half
-from robustrank.solvers.message_passing.outlier_density import (
-    components_between_quantiles,
-    components_on_axis,
-    within_axis,
-)
-from robustrank.solvers.message_passing.relations import Relations
-from robustrank.theory import half_normal_quantile
+from robustrank.linalg import half_normal_quantile, shortest_half
+from robustrank.solvers.message_passing.relations import Relations, normal_density
 
 _OUTLIERS, _FLIPPED, _FAULTY = 0.25, 0.05, 0.03  # prior shares; the last of each learned relation
 _LEAST_SPREAD = 1e-4  # of centered measurements, relative to their offset
 _LEAST_INLIERS = 0.5  # with fewer, outliers would be taken for inliers
+# Components on both sides of zero, evenly spaced on a logarithmic axis up to thousands of typical
+# measurements: outliers may have any size.
+_ON_AXIS = 40
+_STEP = 0.5
+# Components between quantiles of y are narrow where many measurements are equal or nearly so, as
+# from a sensor that is dead, stuck or saturated.
+_BETWEEN_QUANTILES = 32
+_NARROWEST = 0.01  # typical measurements
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +68,12 @@ class Mixture:
             # If most measurements are equal, the difference is rounding.
             typical = xp.maximum(spread / half_normal_quantile(0.5), _LEAST_SPREAD * typical)
         one = xp.ones_like(typical)[..., None]
-        y = within_axis(y, typical)
+        y = _within_axis(y, typical)
         relations = Relations.initial(typical, learned=faults)
         related = [_FLIPPED, *[_FAULTY] * (relations.count - 2)]
-        density = components_on_axis(y, typical)
+        density = _components_on_axis(y, typical)
         if faults:
-            density = xp.concat([density, components_between_quantiles(y, typical)], axis=-1)
+            density = xp.concat([density, _components_between_quantiles(y, typical)], axis=-1)
         components = density.shape[-1]
         return cls(
             y=y,
@@ -159,3 +161,32 @@ class Mixture:
         tiny = float(xp.finfo(joint.dtype).smallest_normal)
         total = xp.sum(joint, axis=-1) + outlying + tiny
         return joint / total[..., None], total
+
+
+def _within_axis(y: Array, typical: Array) -> Array:
+    """Measurements clipped to the logarithmic axis; infinite ones are at its end."""
+    end = typical[..., None] * math.sinh(_STEP * _ON_AXIS / 2)
+    return namespace(y).clip(y, min=-end, max=end)
+
+
+def _components_on_axis(y: Array, typical: Array) -> Array:
+    """The densities of components on a logarithmic axis at each measurement, (m, components)."""
+    spread = [math.sinh(_STEP * k) for k in range(-_ON_AXIS // 2, _ON_AXIS // 2 + 1)]
+    edges = typical[..., None] * namespace(y).asarray(spread, **like(y))
+    return _between(edges, y, typical * 0)
+
+
+def _components_between_quantiles(y: Array, typical: Array) -> Array:
+    """The densities of components between quantiles of y at each measurement, (m, components)."""
+    xp, m = namespace(y), y.shape[-1]
+    # The outermost parts may be very wide; they are left to the components on the axis.
+    places = [round(k * (m - 1) / _BETWEEN_QUANTILES) for k in range(1, _BETWEEN_QUANTILES)]
+    index = xp.asarray(places, **like(y) | {"dtype": xp.int32})
+    return _between(xp.take(xp.sort(y, axis=-1), index, axis=-1), y, _NARROWEST * typical)
+
+
+def _between(edges: Array, y: Array, narrowest: Array) -> Array:
+    """Normal densities centered between consecutive edges, as wide as half their distance."""
+    low, high = edges[..., None, :-1], edges[..., None, 1:]
+    width = namespace(y).maximum((high - low) / 2, narrowest[..., None, None])
+    return normal_density(y[..., None] - (low + high) / 2, width)

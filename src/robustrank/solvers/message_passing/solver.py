@@ -18,8 +18,7 @@ from robustrank.backend import (
 from robustrank.linalg import Point, distance, lower_median
 from robustrank.operators import CenteredOperator
 from robustrank.problem import Problem
-from robustrank.solvers.base import Estimate, EstimatingSolver, State
-from robustrank.solvers.batching import select
+from robustrank.solvers.base import Estimate, EstimatingSolver, State, select
 from robustrank.solvers.message_passing.mixture import Mixture, Posterior
 from robustrank.solvers.message_passing.shrinkage import shrink
 from robustrank.solvers.weights import TruncatedWeights, WeightFunction
@@ -103,8 +102,8 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
 
     batchable: ClassVar[bool] = True
     rounding: ClassVar[float] = 64.0
-    target_error: float = 0.25
-    target_error_at_full_rank: float | None = None
+    target_error: float = 1e-3
+    target_error_at_full_rank: float | None = 0.25
     faults: bool = False
     patience: int = 50
     max_iterations: int = 200
