@@ -194,7 +194,8 @@ class Search:
         if type(before.state) is State:  # it was never finite
             return None
         estimate = solver.first.estimate(bounded.with_unit_rows.normalized(), before.state)
-        rank = estimate.rank or self.problem.rank
+        is_better = self._growth is not None or bool(estimate.is_credible)
+        rank = (is_better and estimate.rank) or self.problem.rank
         if self.attempts[-1].status is Status.UNDERDETERMINED and rank >= self.problem.rank:
             return None
         problem, second = bounded.of_rank(rank), replace(solver.second, name=solver.name)
