@@ -43,7 +43,7 @@ _LARGEST_BATCH = 32
 
 def recover_many(
     problems: Iterable[tuple[Any, Any]],
-    rank: int,
+    rank: int | None = None,
     *,
     shape: tuple[int, int] | None = None,
     solver: str | Solver[Any] | Portfolio = "auto",
@@ -66,7 +66,8 @@ def recover_many(
         Pairs (A, y) as for ``recover``. They are read as needed, so a generator never has more
         than one batch in memory.
     rank
-        The rank of the matrices or an upper bound on it. It is not estimated.
+        The rank of the matrices or an upper bound on it. None: it is estimated for each of them,
+        one problem at a time.
     shape, solver, device, rng, symmetric, psd
         As for ``recover``; the same for all problems.
     batch
@@ -95,14 +96,18 @@ def recover_many(
     ['RECOVERED', 'RECOVERED', 'RECOVERED']
     """
     chosen, generator = solver_from(solver), as_generator(rng)
-    check_count(rank=rank)
+    if rank is not None:
+        check_count(rank=rank)
     if batch is not None:
         check_count(batch=batch)
 
     def validated(pair: Any) -> Problem:
-        return _problem(pair, rank, shape, device, symmetric or psd)
+        return _problem(pair, rank or 1, shape, device, symmetric or psd)
 
-    results = _results(_each(iter(problems), validated), chosen, batch, generator, symmetric or psd)
+    together = batch if rank is not None else 1
+    results = _results(
+        _each(iter(problems), validated), rank, chosen, together, generator, symmetric or psd
+    )
     return _positive(results) if psd else results
 
 
@@ -139,6 +144,7 @@ def _problem(
 
 def _results(
     problems: Iterator[Problem],
+    rank: int | None,
     chosen: Solver[Any] | Portfolio,
     batch: int | None,
     generator: np.random.Generator,
@@ -153,14 +159,14 @@ def _results(
             problem, failure = None, error
         more = problem is not None
         if waiting and not (problem and problem.can_be_batched_with(waiting[0])):
-            yield from _solve_batch(waiting, chosen, generator, symmetric)
+            yield from _solve_batch(waiting, rank, chosen, generator, symmetric)
             waiting = []
         if problem is not None:
             size = size if waiting else _batch_size(problem, chosen, batch)
             waiting.append(problem)
         del problem
         if len(waiting) == size:
-            yield from _solve_batch(waiting, chosen, generator, symmetric)
+            yield from _solve_batch(waiting, rank, chosen, generator, symmetric)
             waiting = []
     if failure is not None:
         raise failure
@@ -178,6 +184,7 @@ def _batch_size(problem: Problem, chosen: Solver[Any] | Portfolio, batch: int | 
 
 def _solve_batch(
     problems: list[Problem],
+    rank: int | None,
     chosen: Solver[Any] | Portfolio,
     generator: np.random.Generator,
     symmetric: bool,
@@ -186,6 +193,7 @@ def _solve_batch(
 
     The others, if they are needed, run on each problem by itself.
     """
+    known = rank is not None
     run, results = Run(), list[Result]()
     needed = sum(memory_needed(problem.operator) for problem in problems)
     threads = limited_blas_threads(threads_for(sum(problem.numbers for problem in problems)))
@@ -193,7 +201,8 @@ def _solve_batch(
         firsts = _first_outcomes(problems, chosen, generator, run)
         finish = solve if run.stopped is None else _as_far_as_known
         for problem, first in zip(problems, firsts, strict=True):
-            results.append(finish(problem, chosen, generator, run, first=first))
+            found = finish(problem, chosen, generator, run, rank_is_known=known, first=first)
+            results.append(found)
             if run.stopped is not None and (finish is solve or not results[-1].certified):
                 break
     share = run.seconds / len(problems)
@@ -201,7 +210,7 @@ def _solve_batch(
         complete = replace(
             result, passes=problems[k].counter.passes, seconds=share, symmetric=symmetric
         )
-        complete = with_remedy(complete, problems[k], problems[k].rank)
+        complete = with_remedy(complete, problems[k], rank)
         if run.stopped is StopReason.INTERRUPTED and k == len(results) - 1:
             raise interruption(run, replace(complete, stopped=run.stopped))
         yield complete
@@ -231,6 +240,7 @@ def _as_far_as_known(
     generator: np.random.Generator,
     run: Run,
     *,
+    rank_is_known: bool,
     first: Outcome | None,
 ) -> Result:
     """The result of the first solver for one problem of a batch that was stopped."""
@@ -239,7 +249,7 @@ def _as_far_as_known(
         alone: Solver[Any] | Portfolio = solver
         if isinstance(chosen, Portfolio):
             alone = replace(chosen, solvers=(solver,))
-        result = solve(problem, alone, generator, Run(), first=first)
+        result = solve(problem, alone, generator, Run(), rank_is_known=rank_is_known, first=first)
         return result if result.certified else replace(result, stopped=run.stopped)
     with full_precision(problem.y), np.errstate(all="ignore"):
         if first is None:

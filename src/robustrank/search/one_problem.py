@@ -22,7 +22,7 @@ from robustrank.operators import OutOfTime
 from robustrank.problem import Problem
 from robustrank.result import History, Result, Status, StopReason
 from robustrank.run import Run
-from robustrank.search.final_fit import FinalFit, Fitted, rows_differ
+from robustrank.search.final_fit import FinalFit, Fitted
 from robustrank.search.rank_growth import RankGrowth
 from robustrank.search.results import assemble, best_attempt, nothing_found, standing, summarize
 from robustrank.search.second_solution import second_solution
@@ -38,7 +38,6 @@ _LOW_NOISE, _AMPLE = 0.02, 1.25
 _LITTLE, _FEW = 30.0, 3.0
 # A column that is needed reduces the noise by more than this.
 _MORE_NOISE, _NO_NOISE = 3.0, 1e-12
-_SAME = 1e-6  # relative difference of the evidence of two fits with the same inliers
 _NO_SEARCH = "the run ended before a second solution was looked for"
 _RANK_TOO_LOW = "the residuals may be more than noise: the rank may be too low"
 
@@ -69,15 +68,6 @@ def solve(
         return search.best()  # what was found by then
 
 
-@dataclass(frozen=True, eq=False)
-class _Explored:
-    """The first final fit of a solver, and what came of it."""
-
-    evidence: float
-    inliers: np.ndarray[Any, Any]  # boolean
-    result: Result
-
-
 class Search:
     """The search for the matrix behind one problem.
 
@@ -99,10 +89,9 @@ class Search:
         self._is_portfolio, self._solvers = isinstance(chosen, Portfolio), chosen.solvers
         self.attempts: list[Result] = []  # of the solvers that have ended
         # What the search is working on, for a run that is stopped:
-        self._pending: list[Result] = []  # of the present solver, one for each start of its fit
+        self._pending: list[Result] = []  # of the present solver, before its last tests
         self._ended: _Found | None = None  # what the present solver has found
         self._driving: tuple[Problem, Solver[Any], Drive[Any]] | None = None  # it, or its final fit
-        self._explored: list[_Explored] = []
 
     def explore(self, first: Outcome | None = None) -> None:
         """Try the solvers until a result is certified; the first one may have ended already."""
@@ -146,7 +135,9 @@ class Search:
 
     def _latest(self) -> _Found | None:
         """What the solver that is running has found, or else what the one before it had."""
-        driving = self._driving or (self._growth and self._growth.driving)
+        driving = self._driving
+        if driving is None and self._growth is not None:
+            driving = self._growth.driving
         if driving is not None:
             problem, solver, drive = driving
             (outcome,) = drive.outcomes()
@@ -180,7 +171,7 @@ class Search:
         if fit.solver == solver and fit.rank == self.problem.rank:  # where it begins may differ
             return self._driven(solver, self.problem, after=fit.outcome)
         if self._start is not None or isinstance(solver, GaussNewton):
-            solver = _starting_at(self._growth.factors(), solver, self.problem)
+            solver = _starting_at(self._growth.factors(fit), solver, self.problem)
         return self._driven(solver, self.problem)
 
     def _estimated(self, solver: TwoStage) -> _Found | None:
@@ -198,7 +189,7 @@ class Search:
         rank = (is_better and estimate.rank) or self.problem.rank
         if self.attempts[-1].status is Status.UNDERDETERMINED and rank >= self.problem.rank:
             return None
-        problem, second = bounded.of_rank(rank), replace(solver.second, name=solver.name)
+        problem, second = bounded.of_rank(rank), solver.named_second
         unit = problem.with_unit_rows
         drive = Drive([unit], second, self.run)
         self._driving = problem, second, drive
@@ -206,64 +197,31 @@ class Search:
         return _Found(problem, second, before.followed_by(drive.continued(started, 0)))
 
     def _attempt(self, found: _Found) -> None:
-        """Add the result of a solver; the first one also tries the larger rows by themselves."""
-        problem, solver = found.problem, found.solver
+        """Add the result of a solver, after the final fit, with a second solution if any."""
         self._ended = found
-        result = self._explained(found, found.outcome)
-        if self._is_portfolio and not self.attempts and _needs_larger_rows(problem, result):
-            part = problem.of_rows(_larger_rows(problem))
-            if part.with_unit_rows.scale > 0:  # otherwise most of them read zero
-                larger = self._drive(solver, part, aside=True)
-                result = max(result, self._explained(found, larger), key=standing)
-        if problem.rank < self._largest_rank and self.attempts:
-            result = self._with_rank_checked(result)
+        if self._is_portfolio and found.solver.unit_rows and _can_improve(found):
+            result = self._fitted(found)
+        else:
+            result = self._assembled(found)
+        self._pending = [*self._pending, result]
+        if self._is_portfolio and result.certified and result.certificate.contested:
+            other = second_solution(found.problem, result, self._factors_of_part)
+            result = replace(result, alternative=other)
+        if self.attempts and found.problem.rank < self._largest_rank:
+            result = _with_rank_checked(found.problem.of_rank(self._largest_rank), result)
         self.attempts.append(result)
         self._driving, self._ended, self._pending = None, None, []
 
-    def _explained(self, found: _Found, started_at: Outcome) -> Result:
-        """The result after the final fit from where a solver ended, with a second solution if any.
-
-        The final fit begins at ``started_at``, the outcome with all or with some measurements.
-        """
-        problem, before = found.problem, self._pending
-        if not (self._is_portfolio and found.solver.unit_rows and _can_improve(found)):
-            result = self._assembled(found)
-        else:
-            result = self._fitted(found, started_at)
-        self._pending = [*before, result]
-        if self._is_portfolio and result.certified and result.certificate.contested:
-            other = second_solution(problem, result, self._factors_of_part)
-            result = replace(result, alternative=other)
-        return result
-
-    def _fitted(self, found: _Found, started_at: Outcome) -> Result:
-        """The result of the final fit, of the given rank or a lower one."""
-        problem, solver, outcome = found.problem, found.solver, found.outcome
+    def _fitted(self, found: _Found) -> Result:
+        """The result of the final fit, of the rank of the problem or a lower one."""
         final = FinalFit(self._drive)
-        first = final.best(problem, solver, started_at)
+        first = final.best(found.problem, found.solver, found.outcome)
         if first is None:
             return self._assembled(found)
-        known = self._known_result(first)
-        if known is not None:
-            iterations = outcome.iterations + first.outcome.iterations
-            name, history = solver.name, outcome.history
-            return replace(known, solver=name, iterations=iterations, history=history)
-        fitted = final.without_faults(problem, first)
-        result = self._continued(problem, fitted, outcome)
-        self._pending = [*self._pending, result]
-        result = self._with_lower_rank(problem, final, fitted, result, outcome)
-        inliers = to_numpy(first.state.weights) > 0
-        self._explored.append(_Explored(first.evidence, inliers, result))
-        return result
-
-    def _known_result(self, fitted: Fitted) -> Result | None:
-        """The result for an earlier solver whose first fit was the same."""
-        inliers = to_numpy(fitted.state.weights) > 0
-        for one in self._explored:
-            same = math.isclose(one.evidence, fitted.evidence, rel_tol=_SAME)
-            if same and np.array_equal(one.inliers, inliers):
-                return one.result
-        return None
+        fitted = final.without_faults(found.problem, first)
+        result = self._continued(found.problem, fitted, found.outcome)
+        self._pending = [result]
+        return self._with_lower_rank(found, final, fitted, result)
 
     def _continued(self, problem: Problem, fitted: Fitted, before: Outcome) -> Result:
         """The result of a final fit, as the continuation of the solver before it."""
@@ -275,7 +233,7 @@ class Search:
         return assemble(found.problem, found.solver, found.outcome, self.run.check)
 
     def _with_lower_rank(
-        self, problem: Problem, final: FinalFit, fitted: Fitted, result: Result, before: Outcome
+        self, found: _Found, final: FinalFit, fitted: Fitted, result: Result
     ) -> Result:
         """The result, or one of lower rank if that has more evidence and not much more noise.
 
@@ -283,7 +241,8 @@ class Search:
         """
         if result.status in _DECIDED:
             return result
-        certified, ranks = result.certified, {rank_above_noise(problem, result)}
+        problem, certified = found.problem, result.certified
+        ranks = {rank_above_noise(problem, result)}
         few = result.certificate.inliers < _FEW * problem.degrees_of_freedom
         if certified and (few or fitted.loss_by_truncation() < _LITTLE):
             ranks.add(result.rank - 1)
@@ -292,7 +251,7 @@ class Search:
             lower_fit = final.of_rank(lower_problem, fitted)
             if lower_fit is None:
                 continue
-            lower = self._continued(lower_problem, lower_fit, before)
+            lower = self._continued(lower_problem, lower_fit, found.outcome)
             lower = _with_rank_checked(problem, lower)
             noise = lower.certificate.noise / max(result.certificate.noise, _NO_NOISE)
             better = lower.certified
@@ -309,9 +268,6 @@ class Search:
         outcome = self._drive(self._solvers[0], part, aside=True)
         root = math.sqrt(part.with_unit_rows.units.matrix)
         return outcome.state.U * root, outcome.state.V * root
-
-    def _with_rank_checked(self, result: Result) -> Result:
-        return _with_rank_checked(self.problem.of_rank(self._largest_rank), result)
 
     def _driven(
         self, solver: Solver[Any], problem: Problem, after: Outcome | None = None
@@ -387,17 +343,6 @@ def _can_improve(found: _Found) -> bool:
     count = int(np.count_nonzero(exact))
     nonzero = bool(np.any(to_numpy(state.U) != 0))
     return nonzero and count < required_fits(unit, unit.operator.measurements)
-
-
-def _needs_larger_rows(problem: Problem, result: Result) -> bool:
-    """Whether the measurements by small A_i may be mostly noise, which hides the others."""
-    return not (result.certified or result.status in _DECIDED) and rows_differ(problem)
-
-
-def _larger_rows(problem: Problem) -> Any:
-    """The numbers of the half of the measurements that have the larger A_i."""
-    factors = to_numpy(problem.row_factors)
-    return np.sort(np.argsort(factors, kind="stable")[: -(-len(factors) // 2)])
 
 
 def _is_wanted(solver: Solver[Any], tried: Sequence[Result]) -> bool:

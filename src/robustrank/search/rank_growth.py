@@ -118,11 +118,9 @@ class RankGrowth:
         """An upper bound on the rank if the best fit does not lead to a certified result."""
         return min(self.most, max(_FIRST_COMPONENTS, 2 * self.rank))
 
-    def factors(self) -> Factors:
-        """The factors of the best fit, in the user's units."""
-        assert self.best is not None
-        point = self.best.state.point
-        root = math.sqrt(self._solved.units.matrix)
+    def factors(self, fit: RankFit) -> Factors:
+        """The factors of a fit without empty components, in the user's units."""
+        point, root = fit.state.point, math.sqrt(self._solved.units.matrix)
         return point.scaled_left[:, : self.rank] * root, point.right[:, : self.rank] * root
 
     def table(self, result: Result) -> RankTable | None:
@@ -144,9 +142,7 @@ class RankGrowth:
             certificate = result.certificate
             error = certificate.misfit if certificate.is_exact else certificate.prediction_error
             rows[result.rank] = RankRow.of(result.singular_values(), error)
-        return RankTable(
-            tuple(rows[key] for key in sorted(rows)), result.rank, self._smaller_side
-        )
+        return RankTable(tuple(rows[key] for key in sorted(rows)), result.rank, self._smaller_side)
 
     @property
     def _smaller_side(self) -> int:
@@ -235,7 +231,8 @@ class RankGrowth:
         state, values, xp = best.state, best.state.point.values, namespace(best.state.U)
         dropped = xp.concat([xp.zeros_like(values[:rank]), values[rank:]], axis=0)
         residual = state.residual + best.solver.tangent(self._normalized, state).measure(dropped)
-        error = prediction_error(self._normalized, residual, _typical(residual), self._freedom(rank))
+        typical, freedom = _typical(residual), self._freedom(rank)
+        error = prediction_error(self._normalized, residual, typical, freedom)
         return RankRow.of(to_numpy(values)[:rank], error)
 
 

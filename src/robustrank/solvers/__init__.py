@@ -11,7 +11,7 @@ from robustrank.solvers.portfolio import (
     Portfolio,
     message_passing_then_gauss_newton,
 )
-from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
+from robustrank.solvers.schedules import Damping, Settling, Weighting
 from robustrank.solvers.two_stage import TwoStage, TwoStageState
 from robustrank.solvers.weights import (
     SoftWeights,
@@ -33,7 +33,6 @@ __all__ = [
     "Outcome",
     "Portfolio",
     "Problem",
-    "RankSchedule",
     "Settling",
     "SoftWeights",
     "Solver",

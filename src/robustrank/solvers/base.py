@@ -189,15 +189,13 @@ def spectral_initialization(
     rng: np.random.Generator,
     *,
     sample_split: bool = False,
-    rank: int | None = None,
     approximate: bool = False,
 ) -> tuple[Array, Array]:
     """(U0, V0) = (C_L Σ^½, C_R Σ^½) from the rank-r SVD of the weighted mean of y_i A_i.
 
     With ``sample_split`` the surrogate is the mean over the first ⌈m/2⌉ measurements, truncated by
     the median of the others, as in the paper's theory. Without it, all measurements are used for
-    both, as in its experiments. ``rank`` may differ from the
-    problem's, and the SVD may be ``approximate`` where that is faster.
+    both, as in its experiments. The SVD may be ``approximate`` where that is faster.
     """
     y = problem.y
     xp = namespace(y)
@@ -212,7 +210,7 @@ def spectral_initialization(
         weights = xp.where(first_half, weights, xp.zeros_like(weights))
     kept = weighted(y, weights) / count
     left, values, right = problem.operator.leading_svd(
-        kept, rank or problem.rank, rng, approximate=approximate
+        kept, problem.rank, rng, approximate=approximate
     )
     root = xp.sqrt(values)
     return scale_columns(left, root), scale_columns(right, root)

@@ -37,7 +37,7 @@ from robustrank.solvers.base import (
     select,
     spectral_initialization,
 )
-from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
+from robustrank.solvers.schedules import Damping, Settling, Weighting
 from robustrank.solvers.weights import (
     TruncatedWeights,
     WeightFunction,
@@ -121,9 +121,8 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     alpha_y
         Truncation of the spectral initialization, in medians of ``|y|``: larger measurements are
         not used for it.
-    weighting, damping, rank_schedule, settling
-        The weights and the damping during the search, extra columns at the start, and the final
-        fit in the presence of noise.
+    weighting, damping, settling
+        The weights and the damping during the search, and the final fit in the presence of noise.
     initial
         Factors of shape (n1, r) and (n2, r) to start from instead of the spectral initialization.
         They are in the units of ``Problem.normalized``; for factors in the units of the data, use
@@ -140,7 +139,6 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     robustrank.recover : Its parameter ``solver`` takes this solver.
     robustrank.solvers.Weighting : The weights.
     robustrank.solvers.Damping : The damping.
-    robustrank.solvers.RankSchedule : The extra columns.
     robustrank.solvers.Settling : The final fit.
     robustrank.solvers.Portfolio : The default, which tries several variants of it.
 
@@ -158,7 +156,6 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     alpha_y: float = 4.0
     weighting: Weighting = field(default_factory=Weighting)
     damping: Damping = field(default_factory=Damping)
-    rank_schedule: RankSchedule = field(default_factory=RankSchedule)
     settling: Settling = field(default_factory=Settling)
     initial: Factors | None = field(default=None, compare=False, repr=False)
     max_iterations: int = 80
@@ -187,8 +184,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     def start(self, problem: Problem, rng: np.random.Generator) -> GaussNewtonState:
         if self.initial is not None:
             return self._resume(problem, self.initial)
-        columns = min(problem.rank + self.rank_schedule.extra, *problem.operator.matrix_shape)
-        return self._begin(problem, self._initial_point(problem, rng, columns), problem.scale)
+        return self._begin(problem, self._initial_point(problem, rng), problem.scale)
 
     def starting_at(self, factors: Factors) -> GaussNewton:
         return replace(self, initial=factors)
@@ -207,12 +203,9 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         nonzero = estimate.point.values[..., 0] > 0
         point, error = estimate.point, estimate.error
         if not bool(xp.all(nonzero)):
-            point = select(
-                nonzero, point, self._initial_point(problem, as_generator(0), problem.rank)
-            )
+            point = select(nonzero, point, self._initial_point(problem, as_generator(0)))
             error = xp.where(nonzero, error, problem.scale)
-        settles = xp.astype(estimate.is_credible & self.settling.skip_search, xp.int32)
-        return self._begin(problem, point, error, phase=settles * Phase.SETTLING)
+        return self._begin(problem, point, error)
 
     def step(self, problem: Problem, state: GaussNewtonState) -> GaussNewtonState:
         xp = namespace(state.median)
@@ -232,12 +225,8 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
             tolerance=as_factor(accuracy, state.weights),
         )
         iteration = state.iteration + 1
-        columns = state.point.values.shape[-1]
-        rank = min(problem.rank + self.rank_schedule.extra_at(iteration), columns)
         length = few_on_host(namespace(W).linalg.vector_norm(W, axis=(-2, -1)), 0)
         change = length / _reference_size(few_on_host(state.point.values, 1))
-        if columns > problem.rank:  # a small misfit may be due to the extra columns
-            misfit, change = xp.clip(misfit, min=1.0), xp.clip(change, min=1.0)
         phase = self._next_phase(state, misfit, change, problem.degrees_of_freedom)
         nearby = tangent if not is_numpy(W) and _is_tiny(change) else None
         if nearby is None:
@@ -245,7 +234,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
             state.held.release()
         return self._observe(
             problem,
-            point=retract(state.point, W, rank),
+            point=retract(state.point, W, state.point.values.shape[-1]),
             width=state.width * self.weighting.decay,
             iteration=iteration,
             change=change,
@@ -262,19 +251,13 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         enough = _SOLVE_ROUNDINGS * rounding / xp.where(misfit > 0, misfit, xp.ones_like(misfit))
         return xp.clip(xp.maximum(0.3 * misfit, enough), min=1e-12, max=0.03)
 
-    def _initial_point(self, problem: Problem, rng: np.random.Generator, columns: int) -> Point:
+    def _initial_point(self, problem: Problem, rng: np.random.Generator) -> Point:
         weight_function = TruncatedWeights(self.alpha_y)
         return point_of_factors(
-            *spectral_initialization(problem, weight_function, rng, rank=columns, approximate=True)
+            *spectral_initialization(problem, weight_function, rng, approximate=True)
         )
 
-    def _begin(
-        self,
-        problem: Problem,
-        point: Point,
-        error: Array | float,
-        phase: Array | int = Phase.SEARCHING,
-    ) -> GaussNewtonState:
+    def _begin(self, problem: Problem, point: Point, error: Array | float) -> GaussNewtonState:
         """The state before the first step, at a point whose measurements are off by ``error``."""
         measurements = namespace(problem.y)
         width = measurements.asarray(self.weighting.width * error, **like(problem.y))
@@ -287,7 +270,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
             width=width,
             iteration=0,
             change=xp.ones_like(width),
-            phase=zero + (phase if isinstance(phase, int) else few_on_host(phase, 0)),
+            phase=zero + Phase.SEARCHING,
             since=zero,
             fitted_with=measurements.ones_like(problem.y),
         )

@@ -1,4 +1,4 @@
-"""The default: several solvers for different kinds of outliers, and the estimate of the rank."""
+"""The default: several solvers for different kinds of outliers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from robustrank.solvers.base import Solver
 from robustrank.solvers.gauss_newton import GaussNewton
 from robustrank.solvers.message_passing import MessagePassing
-from robustrank.solvers.schedules import Damping, RankSchedule, Settling, Weighting
+from robustrank.solvers.schedules import Settling
 from robustrank.solvers.two_stage import TwoStage
 
 
@@ -28,22 +28,6 @@ FAULTS = TwoStage(
     MessagePassing(target_error_at_full_rank=None, faults=True),
     GaussNewton(),
     name="message passing, faults",
-)
-# For many outliers larger than the measurements, whatever the sensing data: narrow weights at once.
-STRICT = GaussNewton(
-    alpha_y=3.0,
-    weighting=Weighting(max_medians=4.0, power=1.0, cutoff_medians=4.0),
-    damping=Damping(initial=10.0, misfit_factor=10.0),
-    name="Gauss–Newton, strict",
-)
-# For few measurements: slow, and starting from a higher rank.
-PATIENT = GaussNewton(
-    weighting=Weighting(max_medians=None, power=1.0),
-    damping=Damping(initial=10.0, decay=0.9, misfit_factor=None),
-    rank_schedule=RankSchedule(extra=3),
-    settling=Settling(start_after=100),
-    max_iterations=200,
-    name="Gauss–Newton, patient",
 )
 
 
@@ -76,7 +60,7 @@ class Portfolio:
     'RECOVERED'
     """
 
-    solvers: tuple[Solver[Any], ...] = (SOFT, MESSAGES, FAULTS, STRICT, PATIENT)
+    solvers: tuple[Solver[Any], ...] = (SOFT, MESSAGES, FAULTS)
 
     def __post_init__(self) -> None:
         if not self.solvers:

@@ -1,10 +1,10 @@
-"""The parts that Gauss–Newton is composed of: weights, damping, rank and the final fit."""
+"""The parts that Gauss–Newton is composed of: weights, damping and the final fit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from robustrank.backend import Array, check_count, check_positive, namespace
+from robustrank.backend import Array, check_positive, namespace
 from robustrank.solvers.weights import SoftWeights, check_cutoffs
 
 
@@ -21,7 +21,7 @@ class Weighting:
     decay
         The factor of the width per step, whatever the residuals do.
     max_medians
-        The largest width, in medians of the absolute residuals; None: no limit.
+        The largest width, in medians of the absolute residuals.
     power
         The exponent of the weights.
     cutoff_medians
@@ -43,7 +43,7 @@ class Weighting:
 
     width: float = 3.0
     decay: float = 0.97
-    max_medians: float | None = 6.0
+    max_medians: float = 6.0
     power: float = 2.0
     cutoff_medians: float = 10.0
 
@@ -53,8 +53,6 @@ class Weighting:
 
     def limited(self, width: Array, median: Array) -> Array:
         """The width, limited by the median of the residuals."""
-        if self.max_medians is None:
-            return width
         return namespace(width).minimum(width, self.max_medians * median)
 
     def weights(self, width: Array, magnitudes: Array, median: Array) -> Array:
@@ -74,10 +72,8 @@ class Damping:
     Parameters
     ----------
     initial, decay
-        The damping at step k is at most ``initial * decay**k``.
-    misfit_factor
-        It is at most this factor times the squared misfit, which is the size of what the
-        linearization neglects; None: no such limit.
+        The damping at step k is the squared misfit, which is the size of what the linearization
+        neglects, but at most ``initial * decay**k``.
 
     See Also
     --------
@@ -94,7 +90,6 @@ class Damping:
 
     initial: float = 3.0
     decay: float = 0.93
-    misfit_factor: float | None = 1.0
 
     def __post_init__(self) -> None:
         check_positive(initial=self.initial, decay=self.decay)
@@ -102,44 +97,8 @@ class Damping:
     def at(self, iteration: int, misfit: Array, least: float) -> Array:
         """The damping at a step; never below ``least``."""
         xp = namespace(misfit)
-        scheduled = max(self.initial * self.decay**iteration, least)
-        if self.misfit_factor is None:
-            return xp.full_like(misfit, scheduled)
-        return xp.clip(self.misfit_factor * misfit**2, min=least, max=scheduled)
-
-
-@dataclass(frozen=True)
-class RankSchedule:
-    """Extra columns of the factors at the start of Gauss–Newton, dropped one by one.
-
-    Parameters
-    ----------
-    extra
-        The number of columns beyond the rank at the start.
-    drop_every
-        The number of steps after which one of them is dropped.
-
-    See Also
-    --------
-    robustrank.solvers.GaussNewton : The solver.
-
-    Examples
-    --------
-    >>> import robustrank as rr
-    >>> schedule = rr.solvers.RankSchedule(extra=2, drop_every=8)
-    >>> [schedule.extra_at(step) for step in (0, 8, 16)]
-    [2, 1, 0]
-    """
-
-    extra: int = 0
-    drop_every: int = 8
-
-    def __post_init__(self) -> None:
-        check_count(drop_every=self.drop_every)
-
-    def extra_at(self, iteration: int) -> int:
-        """The number of extra columns after ``iteration`` steps."""
-        return max(self.extra - iteration // self.drop_every, 0)
+        most = max(self.initial * self.decay**iteration, least)
+        return xp.clip(misfit**2, min=least, max=most)
 
 
 @dataclass(frozen=True)
@@ -152,8 +111,6 @@ class Settling:
         The cutoff, in medians of the leave-one-out residuals: measurements beyond it are rejected.
     start_after
         The first step at which residuals may be taken for noise.
-    skip_search
-        Start with the final fit if the estimate to start from is credible.
 
     See Also
     --------
@@ -170,7 +127,6 @@ class Settling:
 
     alpha_h: float = 6.0
     start_after: int = 40
-    skip_search: bool = False
 
     def __post_init__(self) -> None:
         check_cutoffs(alpha_h=self.alpha_h)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -96,6 +96,13 @@ class TwoStage(Solver[TwoStageState]):
     @property
     def weight_function(self) -> WeightFunction:
         return self.second.weight_function
+
+    @property
+    def named_second(self) -> ContinuableSolver[Any]:
+        """The second solver under the name of both, for a search that runs them one by one."""
+        second: Any = self.second
+        named: ContinuableSolver[Any] = replace(second, name=self.name)
+        return named
 
     def cutoff(self, state: State) -> float | None:
         return self.second.cutoff(state.inner if isinstance(state, TwoStageState) else state)
