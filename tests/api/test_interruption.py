@@ -105,7 +105,7 @@ def test_results_from_before_ctrl_c_are_yielded() -> None:
                 press_ctrl_c()
             return super().step(problem, state)
 
-    solver = rr.solvers.Portfolio((Interrupted(), rr.solvers.GaussNewton()), rank_estimator=None)
+    solver = rr.solvers.Portfolio((Interrupted(), rr.solvers.GaussNewton()))
     data = [(easy.A, easy.y), (easy.A, random_y)]
     results = iter(rr.recover_many(data, 2, batch=2, solver=solver))
     assert next(results).status is rr.Status.RECOVERED

@@ -25,8 +25,7 @@ SHORT = rr.solvers.Portfolio(
         rr.solvers.TwoStage(
             rr.solvers.MessagePassing(max_iterations=8), rr.solvers.GaussNewton(), max_iterations=16
         ),
-    ),
-    rank_estimator=None,
+    )
 )
 
 
@@ -52,7 +51,7 @@ def cast(xp: Any, planted: Planted, dtype: str = "float64") -> tuple[Any, Any]:
 def test_every_result_equals_that_of_recover(xp: Any, mixed: list[Planted]) -> None:
     solver = SHORT
     if "jax" in xp.__name__:  # JAX compiles every operation for every batch size
-        mixed, solver = mixed[2:4], rr.solvers.Portfolio(SHORT.solvers[:1], rank_estimator=None)
+        mixed, solver = mixed[2:4], rr.solvers.Portfolio(SHORT.solvers[:1])
     data = [cast(xp, planted) for planted in mixed]
     together = list(rr.recover_many(iter(data), 1, solver=solver, batch=5))
     statuses = set()

@@ -198,9 +198,7 @@ class Watched(rr.solvers.GaussNewton):
 
 def test_ctrl_c_during_the_search_is_not_lost() -> None:
     two = impostor(0.45, 0)
-    solver = rr.solvers.Portfolio(
-        (Watched(settling=rr.solvers.Settling(start_after=0)),), rank_estimator=None
-    )
+    solver = rr.solvers.Portfolio((Watched(settling=rr.solvers.Settling(start_after=0)),))
     with pytest.raises(rr.Interrupted) as caught:
         rr.recover(two.A, two.y, 1, solver=solver)
     result = caught.value.result

@@ -12,7 +12,7 @@ import robustrank as rr
 from robustrank.metrics import evaluate
 from robustrank.operators import as_operator
 from robustrank.simulate import Planted, plant
-from robustrank.solvers import Damping, GaussNewton, GaussNewtonState, RankSchedule, Settling
+from robustrank.solvers import Damping, GaussNewton, GaussNewtonState, Settling
 from robustrank.solvers.gauss_newton import Phase
 
 Array = np.ndarray[Any, Any]
@@ -37,7 +37,7 @@ def retracted(state: GaussNewtonState, step: Array) -> Array:
 
 def test_search_step_is_weighted_least_squares(small: Planted) -> None:
     """A step with soft weights equals the same problem solved densely."""
-    solver = GaussNewton(damping=Damping(misfit_factor=1e-13))
+    solver = GaussNewton(damping=Damping(initial=1e-13))
     problem = rr.solvers.Problem(as_operator(small.A), small.y, 2)
     state = solver.start(problem, np.random.default_rng(0))
     assert len(np.unique(state.weights)) > 100  # the weights are not only 0 and 1
@@ -158,18 +158,11 @@ def test_float32_sensing_data_reaches_1e_6(small: Planted) -> None:
     assert evaluate(result, small).error < 1e-6
 
 
-def test_extra_columns_are_dropped(small: Planted) -> None:
-    solver = GaussNewton(rank_schedule=RankSchedule(extra=2))
-    result = rr.recover(small.A, small.y, 2, solver=solver)
-    assert result.rank == 2
-    assert evaluate(result, small).error < 1e-10
-
-
 @pytest.mark.parametrize("arguments", [{"alpha_y": 0.5}, {"max_iterations": 0}])
 def test_invalid_parameters_raise(arguments: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="expected"):
         GaussNewton(**arguments)
 
 
-def test_gauss_newton_has_at_most_nine_parameters() -> None:
-    assert len(fields(GaussNewton)) <= 9
+def test_gauss_newton_has_at_most_eight_parameters() -> None:
+    assert len(fields(GaussNewton)) <= 8

@@ -90,14 +90,6 @@ def test_initialization_takes_one_pass(small: Planted, split: bool) -> None:
     assert problem.counter.passes - before == 1
 
 
-def test_another_rank_than_the_problems(small: Planted) -> None:
-    problem = Problem(as_operator(small.A), small.y, 2)
-    function, rng = TruncatedWeights(12.0), np.random.default_rng(0)
-    U0, V0 = spectral_initialization(problem, function, rng, rank=4)
-    K = surrogate(small.A, small.y, small.y, 12.0)
-    assert np.allclose(U0 @ V0.T, best_rank(K, 4), atol=1e-10)
-
-
 def test_point_of_factors_is_their_product(small: Planted) -> None:
     problem = Problem(as_operator(small.A), small.y, 2)
     U0, V0 = spectral_initialization(problem, TruncatedWeights(12.0), np.random.default_rng(0))

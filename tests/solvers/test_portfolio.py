@@ -17,22 +17,26 @@ from robustrank.simulate import Planted, plant
 from robustrank.solvers import (
     GaussNewton,
     MedianTGD,
-    MessagePassing,
     Portfolio,
     Problem,
     Settling,
-    TwoStage,
 )
 from robustrank.solvers.portfolio import SOFT
 
 ALL_INLIERS = GaussNewton(settling=Settling(alpha_h=1e9))  # rejects nothing
 
 
-def oracle_error(planted: Planted, solver: GaussNewton | TwoStage) -> float:
+def oracle_error(planted: Planted, *, from_the_truth: bool = False) -> float:
     """The error of a fit to the true inliers."""
-    inliers = ~planted.outliers
-    result = rr.recover(planted.A[inliers], planted.y[inliers], planted.rank, solver=solver)
-    return normalized_error((result.left, result.right), (planted.left, planted.right))
+    inliers, truth = ~planted.outliers, (planted.left, planted.right)
+    result = rr.recover(
+        planted.A[inliers],
+        planted.y[inliers],
+        planted.rank,
+        solver=ALL_INLIERS,
+        start=truth if from_the_truth else None,
+    )
+    return normalized_error((result.left, result.right), truth)
 
 
 def test_one_candidate_is_tried_if_it_succeeds(small: Planted) -> None:
@@ -66,7 +70,7 @@ def test_random_measurements_are_never_certified(m: int) -> None:
     data = [(one.A, values) for one, values in zip(planted, y, strict=True)]
     for result in rr.recover_many(data, 2, batch=3):
         assert not result.certified, result.attempts
-        assert len(result.attempts) == 5
+        assert len(result.attempts) == 3
 
 
 @pytest.mark.parametrize("outliers", [0.3, 0.45])
@@ -86,7 +90,7 @@ def test_with_noise_no_inlier_is_rejected(m: int, noise: float, seed: int) -> No
     planted = plant(40, 32, 2, m, outliers=0.05, bounded_noise=noise, rng=seed)
     result = rr.recover(planted.A, planted.y, 2)
     assert result.status is rr.Status.ESTIMATED
-    assert evaluate(result, planted).error < 1.02 * oracle_error(planted, ALL_INLIERS)
+    assert evaluate(result, planted).error < 1.02 * oracle_error(planted)
     assert not result.outliers[~planted.outliers].any()
 
 
@@ -96,9 +100,7 @@ def test_with_noise_at_the_limit_the_best_result_is_returned(seed: int) -> None:
     planted = plant(40, 32, 2, 166, outliers=0.05, bounded_noise=0.05, rng=seed)
     result = rr.recover(planted.A, planted.y, 2)
     assert not result.certified
-    second = GaussNewton(settling=Settling(alpha_h=1e9, skip_search=True))
-    oracle = TwoStage(MessagePassing(target_error=0.1), second)
-    assert evaluate(result, planted).error < 1.02 * oracle_error(planted, oracle)
+    assert evaluate(result, planted).error < 1.02 * oracle_error(planted, from_the_truth=True)
     assert any(attempt.misfit < result.certificate.misfit for attempt in result.attempts)
 
 
@@ -122,24 +124,7 @@ def test_order_of_the_candidates() -> None:
         "Gauss–Newton",
         "message passing",
         "message passing, faults",
-        "Gauss–Newton, strict",
-        "Gauss–Newton, patient",
     ]
-    estimator = portfolio.rank_estimator
-    assert estimator is not None
-    assert estimator.messages.name == "rank estimate"
-
-
-def test_the_rank_is_estimated_after_the_first_candidate() -> None:
-    rng = np.random.default_rng(1)
-    solvers: list[str] = []
-    rr.recover(
-        rng.standard_normal((100, 12, 10)),
-        rng.standard_normal(100),
-        2,
-        callback=lambda progress: solvers.append(progress.stage),
-    )
-    assert list(dict.fromkeys(solvers))[:3] == ["Gauss–Newton", "rank estimate", "message passing"]
 
 
 def test_flipped_signs_are_left_to_message_passing() -> None:

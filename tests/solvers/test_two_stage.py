@@ -14,8 +14,6 @@ from robustrank.simulate import plant
 from robustrank.solvers import (
     GaussNewton,
     MessagePassing,
-    RankSchedule,
-    Settling,
     TwoStage,
     TwoStageState,
     message_passing_then_gauss_newton,
@@ -23,6 +21,7 @@ from robustrank.solvers import (
 from robustrank.solvers.gauss_newton import Phase
 
 FIRST, SECOND = 0, 1
+TO_A_TENTH = MessagePassing(target_error=0.1, target_error_at_full_rank=None)
 
 
 def problem_of(m: int = 300, rank: int = 2, **given: Any) -> Problem:
@@ -72,25 +71,16 @@ def test_an_estimate_of_zero_is_replaced_by_the_spectral_initialization() -> Non
     assert float(np.abs(after.U).max()) > 0
 
 
-@pytest.mark.parametrize(
-    ("noise", "phase"), [(0.05, Phase.SETTLING), (1.0, Phase.SETTLING), (9.0, Phase.SEARCHING)]
-)
-def test_only_a_credible_estimate_is_settled_immediately(noise: float, phase: int) -> None:
+@pytest.mark.parametrize("noise", [0.05, 9.0])
+def test_the_second_solver_begins_with_a_search(noise: float) -> None:
     problem = problem_of(m=450, outliers=0.1, bounded_noise=noise, rng=5)
-    second = GaussNewton(settling=Settling(skip_search=True))
-    _, state = hand_over(problem, TwoStage(MessagePassing(target_error=0.1), second))
-    assert int(state.inner.phase) == phase
-
-
-def test_without_immediate_settling_the_second_solver_searches() -> None:
-    problem = problem_of(m=450, outliers=0.1, bounded_noise=0.05, rng=5)
-    _, state = hand_over(problem, TwoStage(MessagePassing(target_error=0.1), GaussNewton()))
+    _, state = hand_over(problem, TwoStage(TO_A_TENTH, GaussNewton()))
     assert int(state.inner.phase) == Phase.SEARCHING
 
 
 def test_in_a_batch_the_second_solver_starts_when_all_problems_are_ready() -> None:
     problems = [problem_of(outliers=share, rng=2) for share in (0.0, 0.25)]
-    solver = TwoStage(MessagePassing(target_error=0.1), GaussNewton())
+    solver = TwoStage(TO_A_TENTH, GaussNewton())
     alone = [hand_over(problem, solver) for problem in problems]
     waits = [int(before.inner.iteration) for before, _ in alone]
     assert waits[0] < waits[1]
@@ -104,7 +94,7 @@ def test_in_a_batch_the_second_solver_starts_when_all_problems_are_ready() -> No
 
 def test_a_problem_that_waits_for_its_batch_does_not_end_before_it_is_solved() -> None:
     planted = [plant(30, 24, 2, 300, outliers=share, rng=2) for share in (0.0, 0.25)]
-    solver = TwoStage(MessagePassing(target_error=0.1), GaussNewton())
+    solver = TwoStage(TO_A_TENTH, GaussNewton())
     results = list(rr.recover_many([(p.A, p.y) for p in planted], 2, solver=solver, batch=2))
     assert [result.status for result in results] == [rr.Status.RECOVERED] * 2
 
@@ -134,10 +124,10 @@ def test_max_iterations_limits_both_solvers_together() -> None:
     assert result.stopped is rr.StopReason.ITERATIONS
 
 
-def test_extra_columns_do_not_apply_to_an_estimate_of_zero() -> None:
+def test_after_an_estimate_of_zero_the_rank_is_that_of_the_problem() -> None:
     """Message passing finds nothing; the second solver starts with the rank of the problem."""
     rng = np.random.default_rng(0)
-    second = GaussNewton(rank_schedule=RankSchedule(extra=3), max_iterations=3)
+    second = GaussNewton(max_iterations=3)
     solver = TwoStage(MessagePassing(max_iterations=1), second, max_iterations=4)
     data = [(rng.standard_normal((60, 20, 15)), rng.standard_normal(60)) for _ in range(3)]
     with pytest.warns(rr.UndersampledWarning):
