@@ -33,7 +33,9 @@ def states_until_finished(problem: Problem, solver: MessagePassing) -> list[Mess
 def test_estimated_error_is_close_to_the_true_error(flipped: Planted) -> None:
     given = Problem(as_operator(flipped.A), flipped.y, 2)
     problem, unit = given.normalized(), given.units.matrix
-    states = states_until_finished(problem, MessagePassing(target_error=0.02, target_error_at_full_rank=None))[1:]
+    states = states_until_finished(
+        problem, MessagePassing(target_error=0.02, target_error_at_full_rank=None)
+    )[1:]
     truth = flipped.left, flipped.right
     estimated = [float(state.mixture.error) * unit for state in states]
     actual = [normalized_error((state.U * unit, state.V), truth) for state in states]
@@ -114,18 +116,21 @@ def test_an_estimate_of_zero_does_not_end_the_run() -> None:
 
 def test_stops_earlier_once_all_singular_values_are_found(flipped: Planted) -> None:
     problem = Problem(as_operator(flipped.A), flipped.y, 2).normalized()
-    states = states_until_finished(
-        problem, MessagePassing()
-    )
+    states = states_until_finished(problem, MessagePassing())
     full_rank = [bool(np.all(state.best.point.values > 0)) for state in states]
     assert full_rank[-1]
-    assert len(states) < len(states_until_finished(problem, MessagePassing(target_error_at_full_rank=None)))
+    assert len(states) < len(
+        states_until_finished(problem, MessagePassing(target_error_at_full_rank=None))
+    )
 
 
 def test_in_a_batch_each_problem_ends_when_it_is_finished() -> None:
     planted = [plant(16, 12, 1, 260, outliers=share, rng=1) for share in (0.0, 0.3)]
     problems = [Problem(as_operator(one.A), one.y, 1) for one in planted]
-    solver, rng = MessagePassing(target_error=0.05, target_error_at_full_rank=None), np.random.default_rng(0)
+    solver, rng = (
+        MessagePassing(target_error=0.05, target_error_at_full_rank=None),
+        np.random.default_rng(0),
+    )
     together = Drive(problems, solver, Run()).to_the_end(rng)
     alone = [Drive([problem], solver, Run()).to_the_end(rng)[0] for problem in problems]
     assert alone[0].iterations < alone[1].iterations

@@ -135,15 +135,17 @@ class Search:
 
     def _latest(self) -> _Found | None:
         """What the solver that is running has found, or else what the one before it had."""
-        driving = self._driving
-        if driving is None and self._growth is not None:
-            driving = self._growth.driving
-        if driving is not None:
-            problem, solver, drive = driving
-            (outcome,) = drive.outcomes()
-            if outcome.history.checks or self._ended is None:
-                return _Found(problem, solver, outcome)
-        return self._ended
+        grown = None
+        if self._growth is not None and self._growth.latest is not None and not self.attempts:
+            grown = _Found(*self._growth.latest)
+        if self._driving is None:
+            return self._ended or grown
+        problem, solver, drive = self._driving
+        (outcome,) = drive.outcomes()
+        found = _Found(problem, solver, outcome)
+        if self._ended is not None:
+            return found if outcome.history.checks else self._ended
+        return grown if grown is not None and grown.misfit < found.misfit else found
 
     def _unfinished(self, found: _Found) -> Result:
         """What a solver had found when it was stopped; tested if there is time for that."""
@@ -163,7 +165,6 @@ class Search:
                 solver = _starting_at(self._start, solver, self.problem)
             return self._driven(solver, self.problem)
         fit = self._growth.grow()
-        self._growth.driving = None
         self.problem = self.problem.of_rank(self._growth.rank)
         self._largest_rank = self._growth.bound
         if fit is None:
@@ -181,15 +182,16 @@ class Search:
         lower.
         """
         bounded = self.problem.of_rank(self._largest_rank)
-        before = self._drive(solver.first, bounded, aside=True)
+        first = solver.named_first
+        before = self._drive(first, bounded, aside=True)
         if type(before.state) is State:  # it was never finite
             return None
-        estimate = solver.first.estimate(bounded.with_unit_rows.normalized(), before.state)
+        estimate = first.estimate(bounded.with_unit_rows.normalized(), before.state)
         is_better = self._growth is not None or bool(estimate.is_credible)
         rank = (is_better and estimate.rank) or self.problem.rank
         if self.attempts[-1].status is Status.UNDERDETERMINED and rank >= self.problem.rank:
             return None
-        problem, second = bounded.of_rank(rank), solver.named_second
+        problem, second = bounded.of_rank(rank), solver.named_second(before.iterations)
         unit = problem.with_unit_rows
         drive = Drive([unit], second, self.run)
         self._driving = problem, second, drive
@@ -305,6 +307,12 @@ class _Found:
     problem: Problem
     solver: Solver[Any]
     outcome: Outcome
+
+    @property
+    def misfit(self) -> float:
+        """The last misfit; infinite before the first check."""
+        checks = self.outcome.history.checks
+        return checks[-1].misfit if checks else math.inf
 
 
 def _starting_at(start: Factors, solver: Solver[Any], problem: Problem) -> Solver[Any]:

@@ -73,10 +73,17 @@ class RankGrowth:
     best: RankFit | None = None
     rows: dict[int, RankRow] = field(default_factory=dict)
     # The present fit:
-    driving: tuple[Problem, GaussNewton, Drive[GaussNewtonState]] | None = None
+    _driving: tuple[Problem, GaussNewton, Drive[GaussNewtonState]] | None = None
+    _compared: dict[int, RankRow] | None = None  # at the end, also ranks that were not fitted
 
     def grow(self) -> RankFit | None:
         """The fit of the rank to use; None if there is none that is finite."""
+        fit = self._best_fit()
+        if fit is not None:
+            self._compared = self._comparison(fit)
+        return fit
+
+    def _best_fit(self) -> RankFit | None:
         most = self.most
         if self.start is None:
             factors = self._first_components(min(most, _FIRST_COMPONENTS))
@@ -98,6 +105,17 @@ class RankGrowth:
                 return fit
             more = min(most - fit.rank, max(fit.rank, _MORE_COMPONENTS))
             factors = self._with_more_components(fit, more)
+
+    @property
+    def latest(self) -> tuple[Problem, GaussNewton, Outcome] | None:
+        """The best fit so far, or the present one before the first has ended."""
+        if self.best is not None:
+            return self.problem.of_rank(self.best.rank), self.best.solver, self.best.outcome
+        if self._driving is None:
+            return None
+        problem, solver, drive = self._driving
+        (outcome,) = drive.outcomes()
+        return problem, solver, outcome
 
     @property
     def most(self) -> int:
@@ -126,23 +144,27 @@ class RankGrowth:
     def table(self, result: Result) -> RankTable | None:
         """The comparison of the ranks up to that of the best fit, with the one of a result.
 
-        The errors of lower ranks that were not fitted are those of the truncated best fit. None if
-        there is no fit.
+        None if there is no fit, or if the search for the rank was stopped.
         """
-        if self.best is None:
+        if self._compared is None:
             return None
-        values, rows, rank = to_numpy(self.best.state.point.values), dict(self.rows), self.rank
-        if rank < len(values):
-            rows.pop(len(values), None)
-        rows[rank] = RankRow.of(values[:rank], self.best.row.error)
-        for lower in range(1, rank):
-            if lower not in rows:
-                rows[lower] = self._truncated_row(self.best, lower)
+        rows = dict(self._compared)
         if result.rank not in rows:
             certificate = result.certificate
             error = certificate.misfit if certificate.is_exact else certificate.prediction_error
             rows[result.rank] = RankRow.of(result.singular_values(), error)
         return RankTable(tuple(rows[key] for key in sorted(rows)), result.rank, self._smaller_side)
+
+    def _comparison(self, best: RankFit) -> dict[int, RankRow]:
+        """The row of each rank; lower ranks that were not fitted are those of the truncated fit."""
+        values, rows, rank = to_numpy(best.state.point.values), dict(self.rows), self.rank
+        if rank < len(values):
+            rows.pop(len(values), None)
+        rows[rank] = RankRow.of(values[:rank], best.row.error)
+        for lower in range(1, rank):
+            if lower not in rows:
+                rows[lower] = self._truncated_row(best, lower)
+        return rows
 
     @property
     def _smaller_side(self) -> int:
@@ -200,7 +222,7 @@ class RankGrowth:
         )
         until = Until(misfit=_EXACT, reduction=_PROGRESS, after=_FIRST_STEPS)
         drive = Drive([self._solved.of_rank(rank)], solver, self.run, until)
-        self.driving = self.problem.of_rank(rank), solver, drive
+        self._driving = self.problem.of_rank(rank), solver, drive
         (outcome,) = drive.to_the_end(as_generator(0))
         state = outcome.state
         if not isinstance(state, GaussNewtonState):

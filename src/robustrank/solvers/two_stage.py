@@ -98,10 +98,18 @@ class TwoStage(Solver[TwoStageState]):
         return self.second.weight_function
 
     @property
-    def named_second(self) -> ContinuableSolver[Any]:
-        """The second solver under the name of both, for a search that runs them one by one."""
+    def named_first(self) -> EstimatingSolver[Any]:
+        """The first solver under the name of both, for a search that runs them one by one."""
+        first: Any = self.first
+        steps = min(first.max_iterations, self.max_iterations)
+        named: EstimatingSolver[Any] = replace(first, name=self.name, max_iterations=steps)
+        return named
+
+    def named_second(self, after: int) -> ContinuableSolver[Any]:
+        """The second solver under the name of both, after some steps of the first."""
         second: Any = self.second
-        named: ContinuableSolver[Any] = replace(second, name=self.name)
+        steps = min(second.max_iterations, max(self.max_iterations - after, 1))
+        named: ContinuableSolver[Any] = replace(second, name=self.name, max_iterations=steps)
         return named
 
     def cutoff(self, state: State) -> float | None:
