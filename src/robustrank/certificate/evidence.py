@@ -203,10 +203,16 @@ class NoiseStatistics(NamedTuple):
 
     def are_inconspicuous(self) -> bool:
         """Whether there is no sign of anything but noise, not even a weak one."""
-        return (
-            max(abs(self.skewness), abs(self.slant), self.growth) <= _CONSPICUOUS
-            and _USUAL_KURTOSIS[0] <= self.kurtosis <= _USUAL_KURTOSIS[1]
-        )
+        slanted = abs(self.slant) > _CONSPICUOUS or self.kurtosis > _USUAL_KURTOSIS[1]
+        return not (slanted or self.suggest_offsets() or self.suggest_gains())
+
+    def suggest_offsets(self) -> bool:
+        """Whether the residuals may belong to two groups of sensors that differ by an offset."""
+        return self.kurtosis < _USUAL_KURTOSIS[0] or abs(self.skewness) > _CONSPICUOUS
+
+    def suggest_gains(self) -> bool:
+        """Whether they may belong to groups that differ by a gain: larger where predictions are."""
+        return self.growth > _CONSPICUOUS
 
 
 def noise_statistics(

@@ -7,29 +7,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from robustrank.backend import like, namespace, to_numpy
+from robustrank.backend import to_numpy
 from robustrank.certificate import exact_tolerance, noise_statistics
 from robustrank.linalg import Point, point_of, sample_quantile
 from robustrank.problem import Problem
 from robustrank.solvers import Outcome, Solver
-from robustrank.solvers.base import has_few_unknowns
 from robustrank.solvers.evidence_fit import EvidenceFit, EvidenceFitState
 from robustrank.solvers.group_fit import Fault, GroupFit, GroupFitState
 
 _SIMILAR = 1.5
-# Residuals with a smaller kurtosis or a larger skewness may belong to two groups of sensors that
-# differ by an offset; residuals that are larger where the prediction is, by a gain. If they are
-# noise, only time is lost.
-_KURTOSIS, _SKEWNESS, _GROWTH = 2.5, 1.5, 2.5
 # Two groups are looked for if the fit has at least this much evidence for each degree of freedom:
 # a compromise between them explains most of what is measured.
 _COMPROMISE = 0.5
 # Two groups explain the measurements better if their evidence is larger by this much for each.
 _CLEARLY_MORE = 0.1
-# With many unknowns, two groups are found in ten steps or not at all; with few, it may take longer.
-_STEPS, _STEPS_IF_LARGE = 50, 15
 
 Drive = Callable[[Solver[Any], Problem], Outcome]
 
@@ -41,18 +32,6 @@ class Fitted(NamedTuple):
     outcome: Outcome
     state: EvidenceFitState
     evidence: float  # with what explains the sensors that share a fault, if it does
-
-    def loss_by_truncation(self) -> float:
-        """How much the last column matters: the median of what it adds to an inlier, over σ."""
-        state = self.state
-        point, inlier = state.point, to_numpy(state.weights) > 0
-        xp = namespace(point.left)
-        last = xp.arange(point.values.shape[-1], device=like(point.values)["device"])
-        column = xp.where(last == last[-1], point.values, xp.zeros_like(point.values))
-        along = xp.concat([point.left * column, xp.zeros_like(point.right)], axis=-2)
-        added = np.abs(to_numpy(state.tangent.apply(along)))[inlier]
-        deviation = float(np.sqrt(np.mean(to_numpy(state.residual)[inlier] ** 2)))
-        return float(np.median(added)) / deviation if deviation > 0 else math.inf
 
 
 @dataclass(frozen=True)
@@ -105,8 +84,7 @@ class FinalFit:
     def _without_fault(self, problem: Problem, best: Fitted, fault: Fault) -> Fitted | None:
         """The fit without the sensors that share a fault, if that explains clearly more."""
         fit, margin = best.solver, _CLEARLY_MORE * problem.operator.measurements
-        steps = _STEPS if has_few_unknowns(problem) else _STEPS_IF_LARGE
-        groups = GroupFit(best.state.point, fault, max_iterations=steps, name=fit.name)
+        groups = GroupFit(best.state.point, fault, name=fit.name)
         state = self.drive(groups, problem).state
         if not (isinstance(state, GroupFitState) and state.best.evidence > best.evidence + margin):
             return None
@@ -132,7 +110,7 @@ def _possible_faults(problem: Problem, best: Fitted) -> Iterator[Fault]:
     residual, inlier = to_numpy(state.residual), to_numpy(state.weights) > 0
     spread = to_numpy(best.solver.noise_spread(unit))
     statistics = noise_statistics(residual / spread, to_numpy(unit.y) - residual, inlier)
-    if statistics.kurtosis < _KURTOSIS or abs(statistics.skewness) > _SKEWNESS:
+    if statistics.suggest_offsets():
         yield Fault.OFFSET
-    if statistics.growth > _GROWTH:
+    if statistics.suggest_gains():
         yield Fault.GAIN

@@ -31,13 +31,9 @@ from robustrank.solvers.base import normalized_factors
 
 # No other solver would find more.
 _DECIDED = {Status.RECOVERED, Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
-_LOW_NOISE, _AMPLE = 0.02, 1.25
-# A fit without the last column is tried if that adds less than 30 standard deviations of the noise
-# to the typical inlier, or if there are fewer than 3 inliers for each degree of freedom, because a
-# surplus column could then fit outliers.
-_LITTLE, _FEW = 30.0, 3.0
-# A column that is needed reduces the noise by more than this.
-_MORE_NOISE, _NO_NOISE = 3.0, 1e-12
+_LOW_NOISE = 0.02
+# With fewer inliers than this for each degree of freedom, a surplus column could fit outliers.
+_FEW = 3.0
 _NO_SEARCH = "the run ended before a second solution was looked for"
 _RANK_TOO_LOW = "the residuals may be more than noise: the rank may be too low"
 
@@ -237,7 +233,7 @@ class Search:
     def _with_lower_rank(
         self, found: _Found, final: FinalFit, fitted: Fitted, result: Result
     ) -> Result:
-        """The result, or one of lower rank if that has more evidence and not much more noise.
+        """The result, or one of lower rank if that has more evidence.
 
         If only the lower rank is certified, it needs no more evidence.
         """
@@ -246,7 +242,7 @@ class Search:
         problem, certified = found.problem, result.certified
         ranks = {rank_above_noise(problem, result)}
         few = result.certificate.inliers < _FEW * problem.degrees_of_freedom
-        if certified and (few or fitted.loss_by_truncation() < _LITTLE):
+        if certified and few:
             ranks.add(result.rank - 1)
         for rank in sorted(ranks & set(range(1, result.rank))):
             lower_problem = problem.of_rank(rank)
@@ -255,13 +251,12 @@ class Search:
                 continue
             lower = self._continued(lower_problem, lower_fit, found.outcome)
             lower = _with_rank_checked(problem, lower)
-            noise = lower.certificate.noise / max(result.certificate.noise, _NO_NOISE)
             better = lower.certified
             if certified:  # sensors with a fault are explained by one fit or by both
                 better = lower_fit.evidence > fitted.evidence or (
                     lower.certificate.evidence > result.certificate.evidence
                 )
-            if better and noise < _MORE_NOISE:
+            if better:
                 return lower
         return result
 
@@ -373,10 +368,9 @@ def _is_wanted(solver: Solver[Any], tried: Sequence[Result]) -> bool:
 
 
 def _has_clear_evidence(result: Result) -> bool:
-    """Whether a result has little noise, ample evidence and no sign of outliers."""
+    """Whether a result has little noise and no sign of outliers."""
     certificate = result.certificate
     return (
         certificate.noise <= _LOW_NOISE
-        and certificate.evidence >= _AMPLE * certificate.required_evidence
         and NoiseStatistics(*certificate.noise_statistics).are_inconspicuous()
     )

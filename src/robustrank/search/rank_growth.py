@@ -8,36 +8,21 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from robustrank.backend import Array, as_generator, namespace, to_numpy
-from robustrank.certificate import edge_of_noise, required_fits
+from robustrank.certificate import edge_of_noise, exact_tolerance, required_fits
 from robustrank.linalg import Factors, Triplets, lower_median, scale_columns, weighted
 from robustrank.problem import Problem
 from robustrank.result import RankRow, RankTable, Result
 from robustrank.run import Run
-from robustrank.solvers import (
-    Drive,
-    GaussNewton,
-    GaussNewtonState,
-    Outcome,
-    Settling,
-    TruncatedWeights,
-)
+from robustrank.solvers import Drive, GaussNewton, GaussNewtonState, Outcome, TruncatedWeights
 from robustrank.solvers.base import normalized_factors
 from robustrank.solvers.driver import Until
+from robustrank.solvers.portfolio import SOFT
 
-# A singular value that is larger than those of noise by this factor is another component.
-_ABOVE_NOISE = 1.15
-# The largest number of components that are looked for at first, and that are added in each step.
-_FIRST_COMPONENTS, _MORE_COMPONENTS = 10, 8
-# Another component must reduce the error by this factor.
-_BETTER = 0.97
-# A fit ends when a step no longer reduces the misfit by this factor, or when it is exact. The
-# damping of the first steps may delay that.
-_PROGRESS, _EXACT = 0.9, 1e-6
-_FIRST_STEPS, _MOST_STEPS = 3, 25
-# Medians within which residuals are typical.
-_TYPICAL = 4.0
-# Components with a smaller share of the largest singular value are due to rounding.
-_EMPTY = 1e-6
+# The largest number of components that are looked for at first.
+_FIRST_COMPONENTS = 10
+# A fit ends when a step no longer reduces the misfit by this factor. The damping of the first steps
+# may delay that.
+_PROGRESS, _FIRST_STEPS = 0.9, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,14 +81,14 @@ class RankGrowth:
             if self.best is not None:
                 freedom = self._fitted_freedom(fit.rank, self.best.rank)
                 compared = self._row(fit.state, self.best.typical, freedom)
-                if not (fit.is_exact or compared.error < _BETTER * self.best.row.error):
+                if not (fit.is_exact or compared.error < self.best.row.error):
                     self.rows[fit.rank] = compared
                     return self.best
             self.rows[fit.rank] = fit.row
             self.best = fit
             if fit.is_exact or fit.rank >= most:
                 return fit
-            more = min(most - fit.rank, max(fit.rank, _MORE_COMPONENTS))
+            more = min(most - fit.rank, max(fit.rank, _FIRST_COMPONENTS))
             factors = self._with_more_components(fit, more)
 
     @property
@@ -129,7 +114,8 @@ class RankGrowth:
         if self.best is None:
             return 1
         values = to_numpy(self.best.state.point.values)
-        return max(int(np.count_nonzero(values > _EMPTY * values[0])), 1)
+        negligible = exact_tolerance(self.problem) * values[0]
+        return max(int(np.count_nonzero(values > negligible)), 1)
 
     @property
     def bound(self) -> int:
@@ -184,9 +170,7 @@ class RankGrowth:
     def _first_components(self, most: int) -> Factors:
         """The components of the truncated measurements."""
         y = self._normalized.y
-        magnitudes = namespace(y).abs(y)
-        truncated = TruncatedWeights(GaussNewton().alpha_y)
-        weights = truncated.weights(magnitudes, lower_median(magnitudes))
+        weights = _typical(y)
         left, values, right = self._components(y, weights, most)
         return scale_columns(left, values), right
 
@@ -194,10 +178,7 @@ class RankGrowth:
         """The factors of a fit beside those of further components."""
         state, xp = fit.state, namespace(fit.state.U)
         left, values, right = self._components(state.residual, state.weights, most)
-        # Least squares has reduced the residuals, and what they measure, to this share.
-        count = float(xp.sum(fit.typical))
-        remaining = max(1 - self._freedom(fit.rank) / count, 0.1)
-        more = scale_columns(left, values / remaining)
+        more = scale_columns(left, values)
         return xp.concat([state.U, more], axis=1), xp.concat([state.V, right], axis=1)
 
     def _components(self, residual: Array, weights: Array, most: int) -> Triplets:
@@ -211,16 +192,14 @@ class RankGrowth:
         )
         deviation = math.sqrt(float(xp.sum(kept**2)) / squares)
         edge = edge_of_noise(self._normalized, deviation, total**2 / squares)
-        count = max(int(np.count_nonzero(to_numpy(values) > _ABOVE_NOISE * edge)), 1)
+        count = max(int(np.count_nonzero(to_numpy(values) > edge)), 1)
         return left[:, :count], values[:count], right[:, :count]
 
     def _fit(self, factors: Factors) -> RankFit | None:
         """The fit of the rank of some factors, continued from them; None if it is not finite."""
         rank = int(factors[0].shape[1])
-        solver = GaussNewton(
-            settling=Settling(start_after=0), max_iterations=_MOST_STEPS, initial=factors
-        )
-        until = Until(misfit=_EXACT, reduction=_PROGRESS, after=_FIRST_STEPS)
+        solver, exact = SOFT.starting_at(factors), exact_tolerance(self.problem)
+        until = Until(misfit=exact, reduction=_PROGRESS, after=_FIRST_STEPS)
         drive = Drive([self._solved.of_rank(rank)], solver, self.run, until)
         self._driving = self.problem.of_rank(rank), solver, drive
         (outcome,) = drive.to_the_end(as_generator(0))
@@ -229,8 +208,8 @@ class RankGrowth:
             return None
         typical = _typical(state.residual)
         row = self._row(state, typical, self._freedom(rank))
-        exact = float(state.median) < _EXACT * float(self._normalized.scale)
-        return RankFit(solver, outcome, state, row, typical, exact)
+        is_exact = float(state.median) < exact * float(self._normalized.scale)
+        return RankFit(solver, outcome, state, row, typical, is_exact)
 
     def _fitted_freedom(self, rank: int, before: int) -> float:
         """The degrees of freedom of a fit whose components beyond some fit noise.
@@ -267,9 +246,9 @@ def prediction_error(normalized: Problem, residual: Array, typical: Array, freed
 
 
 def _typical(residual: Array) -> Array:
-    """One for the residuals within some medians, zero for the others."""
+    """One for the values that spectral initialization uses, zero for the others."""
     magnitudes = namespace(residual).abs(residual)
-    return TruncatedWeights(_TYPICAL).weights(magnitudes, lower_median(magnitudes))
+    return TruncatedWeights(SOFT.alpha_y).weights(magnitudes, lower_median(magnitudes))
 
 
 def _root_mean_square(values: Array, weights: Array) -> float:

@@ -131,9 +131,9 @@ def _without_empty_columns(left: Array, right: Array, negligible: float) -> tupl
     return left[:, :rank], right[:, :rank]
 
 
-# Two results contradict each other if they differ by five times their expected errors, unless the
-# errors of their predictions differ by a factor of three.
-_DIFFERENT, _COMPARABLE_ERROR = 5.0, 3.0
+_DIFFERENT = 5.0  # times the expected errors of two results, which then contradict each other
+# From the best to the worst.
+_ORDER = (Status.RECOVERED, Status.AMBIGUOUS, Status.ESTIMATED, Status.NOT_IDENTIFIED)
 _HIGHER_RANK = "a result of higher rank explains more, and leaves less noise"
 
 
@@ -153,21 +153,17 @@ def best_attempt(attempts: Sequence[Result]) -> Result:
 def standing(result: Result) -> tuple[float, ...]:
     """A key by which results are ordered, the best one last."""
     certificate = result.certificate
-    match result.status:
-        case Status.RECOVERED:
-            return (2.0,)
-        case Status.AMBIGUOUS:
-            return (1.5,)
-        case Status.ESTIMATED:
-            return (1.0, -certificate.prediction_error)
-        case Status.NOT_IDENTIFIED:
-            return (0.5,)
+    if result.status in _ORDER:
+        with_noise = result.status is Status.ESTIMATED
+        error = certificate.prediction_error if with_noise else 0.0
+        return (-_ORDER.index(result.status), -error)
     # Negative evidence counts as none, which is what the zero matrix has.
-    return (0.0, max(certificate.evidence, 0.0), certificate.exact_fits, -certificate.misfit)
+    evidence = max(certificate.evidence, 0.0)
+    return (-len(_ORDER), evidence, certificate.exact_fits, -certificate.misfit)
 
 
 def _contradicted(best: Result, attempts: Sequence[Result]) -> Result:
-    """The best result, with another one that differs and predicts about as well, if any does."""
+    """The best result, with another one that differs, if any does."""
     for other in attempts:
         if other.status is Status.ESTIMATED and other is not best and _contradicts(other, best):
             count = other.certificate.inliers
@@ -187,9 +183,7 @@ def _of_too_low_rank(best: Result, attempts: Sequence[Result]) -> Result:
 
 
 def _contradicts(other: Result, best: Result) -> bool:
-    """Whether two noisy results differ by more than their noise, and predict about as well."""
+    """Whether two noisy results differ by more than their noise."""
     one, two = best.certificate, other.certificate
-    if two.prediction_error > _COMPARABLE_ERROR * one.prediction_error:
-        return False
     difference = normalized_error((other.left, other.right), (best.left, best.right))
     return difference > _DIFFERENT * (one.matrix_error + two.matrix_error)
