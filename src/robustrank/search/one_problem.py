@@ -23,7 +23,7 @@ from robustrank.problem import Problem
 from robustrank.result import History, Result, Status, StopReason
 from robustrank.run import Run
 from robustrank.search.final_fit import FinalFit, Fitted
-from robustrank.search.rank_growth import RankGrowth
+from robustrank.search.rank_growth import RankGrowth, largest_rank
 from robustrank.search.results import assemble, best_attempt, nothing_found, standing, summarize
 from robustrank.search.second_solution import second_solution
 from robustrank.solvers import Drive, GaussNewton, Outcome, Portfolio, Solver, State, TwoStage
@@ -177,14 +177,14 @@ class Search:
         None if there are too few measurements for the given rank, and the estimated one is no
         lower.
         """
-        bounded = self.problem.of_rank(self._largest_rank)
+        bounded = self.problem.of_rank(min(self._largest_rank, largest_rank(self.problem)))
         first = solver.named_first
         before = self._drive(first, bounded, aside=True)
         if type(before.state) is State:  # it was never finite
             return None
         estimate = first.estimate(bounded.with_unit_rows.normalized(), before.state)
         is_better = self._growth is not None or bool(estimate.is_credible)
-        rank = (is_better and estimate.rank) or self.problem.rank
+        rank = (is_better and estimate.rank) or min(self.problem.rank, bounded.rank)
         if self.attempts[-1].status is Status.UNDERDETERMINED and rank >= self.problem.rank:
             return None
         problem, second = bounded.of_rank(rank), solver.named_second(before.iterations)

@@ -105,8 +105,7 @@ class RankGrowth:
     @property
     def most(self) -> int:
         """The largest rank that all measurements together could determine."""
-        m, ranks = self.problem.operator.measurements, range(2, self._smaller_side + 1)
-        return max((r for r in ranks if required_fits(self.problem.of_rank(r), m) <= m), default=1)
+        return largest_rank(self.problem)
 
     @property
     def rank(self) -> int:
@@ -235,6 +234,12 @@ class RankGrowth:
         typical, freedom = _typical(residual), self._freedom(rank)
         error = prediction_error(self._normalized, residual, typical, freedom)
         return RankRow.of(to_numpy(values)[:rank], error)
+
+
+def largest_rank(problem: Problem) -> int:
+    """The largest rank that all measurements together could determine; at least one."""
+    m, ranks = problem.operator.measurements, range(2, min(problem.operator.matrix_shape) + 1)
+    return max((r for r in ranks if required_fits(problem.of_rank(r), m) <= m), default=1)
 
 
 def prediction_error(normalized: Problem, residual: Array, typical: Array, freedom: float) -> float:
