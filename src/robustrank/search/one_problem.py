@@ -174,8 +174,8 @@ class Search:
     def _estimated(self, solver: TwoStage) -> _Found | None:
         """What the second stage finds from the estimate of the first one, with its rank.
 
-        None if there are too few measurements for the given rank, and the estimated one is no
-        lower.
+        The rank of an estimate that is not credible is not used. None if there are too few
+        measurements for the given rank, and the estimated one is no lower.
         """
         bounded = self.problem.of_rank(min(self._largest_rank, largest_rank(self.problem)))
         first = solver.named_first
@@ -183,8 +183,11 @@ class Search:
         if type(before.state) is State:  # it was never finite
             return None
         estimate = first.estimate(bounded.with_unit_rows.normalized(), before.state)
-        is_better = self._growth is not None or bool(estimate.is_credible)
-        rank = (is_better and estimate.rank) or min(self.problem.rank, bounded.rank)
+        rank = min(self.problem.rank, bounded.rank)
+        if bool(estimate.is_credible):
+            rank = estimate.rank or rank
+        elif self._growth is not None:
+            return self._with_bound(bounded)
         if self.attempts[-1].status is Status.UNDERDETERMINED and rank >= self.problem.rank:
             return None
         problem, second = bounded.of_rank(rank), solver.named_second(before.iterations)
@@ -193,6 +196,13 @@ class Search:
         self._driving = problem, second, drive
         started = second.start_from(unit.normalized(), estimate.truncated(rank))
         return _Found(problem, second, before.followed_by(drive.continued(started, 0)))
+
+    def _with_bound(self, bounded: Problem) -> _Found | None:
+        """What the first solver finds with the bound on the rank; None if it has been tried."""
+        if self.problem.rank >= bounded.rank:
+            return None
+        self.problem = bounded
+        return self._driven(self._solvers[0], bounded)
 
     def _attempt(self, found: _Found) -> None:
         """Add the result of a solver, after the final fit, with a second solution if any."""

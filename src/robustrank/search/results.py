@@ -159,7 +159,7 @@ def standing(result: Result) -> tuple[float, ...]:
         return (-_ORDER.index(result.status), -error)
     # Negative evidence counts as none, which is what the zero matrix has.
     evidence = max(certificate.evidence, 0.0)
-    return (-len(_ORDER), evidence, certificate.exact_fits, -certificate.misfit)
+    return (-len(_ORDER), evidence, certificate.exact_fits, -certificate.prediction_error)
 
 
 def _contradicted(best: Result, attempts: Sequence[Result]) -> Result:
