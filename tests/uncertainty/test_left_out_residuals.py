@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from robustrank.uncertainty.residuals import (
-    left_out_over_deviation,
-    noise_is_equal,
-    outlier_probability,
-)
+from robustrank.uncertainty.residuals import left_out_over_deviation, outlier_probability
 
 
 def test_residuals_are_enlarged_where_the_fit_used_them() -> None:
@@ -38,14 +34,3 @@ def test_probability_of_outliers_among_standard_normal_residuals() -> None:
     assert np.all(found[np.abs(residual) > 6] > 0.99)
     assert np.all(found[np.abs(residual) < 2] < 0.05)
     assert np.sum(found) == pytest.approx(100, abs=15)
-
-
-@pytest.mark.parametrize(("sizes", "equal"), [([1.0, 1.0, 1.0], True), ([1.0, 2.0, 5.0], False)])
-def test_noise_is_equal_or_in_proportion_to_the_rows(sizes: list[float], equal: bool) -> None:
-    """The rows have the norms 1, 2 and 5, which the factors make equal."""
-    residual = np.repeat(sizes, 2) * np.tile([1.0, -1.0], 3)
-    assert noise_is_equal(residual, np.repeat([1.0, 1 / 2, 1 / 5], 2)) == equal
-
-
-def test_residuals_of_zero_are_no_reason_for_equal_noise() -> None:
-    assert not noise_is_equal(np.zeros(4), np.array([1.0, 1.0, 2.0, 0.5]))

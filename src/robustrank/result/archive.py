@@ -10,6 +10,7 @@ import numpy as np
 
 from robustrank.backend import shown, to_numpy
 from robustrank.files import PathLike, atomic_writer, read_npz
+from robustrank.noise import NOISE_MODELS
 from robustrank.result.certificate import Certificate, Status
 from robustrank.result.history import Attempt, Check, History, StopReason
 from robustrank.result.labels import frame_with_labels, label_array, labels_from
@@ -29,7 +30,7 @@ _FORMAT, _VERSION = "robustrank-result", 1
 _REAL = (np.float32, np.float64)
 _NUMBERS = (
     *("noise", "typical_size", "cutoff", "solver", "iterations", "passes", "seconds"),
-    *("data", "remedy", "symmetric"),
+    *("data", "remedy", "symmetric", "noise_model"),
 )
 _ALTERNATIVE = "alternative_left", "alternative_right"
 _ENTRIES = ("rows", "columns", "residuals")
@@ -156,6 +157,8 @@ def _result(arrays: dict[str, Matrix], header: dict[str, Any]) -> Result:
     if outliers.dtype != bool or outliers.shape not in _forms(observations, shape):
         raise ValueError("the dtype or the shape of an array")
     _status(header["status"])
+    if header["noise_model"] not in NOISE_MODELS:
+        raise KeyError("noise_model")
     numbers = checked(header["certificate"], Certificate)
     certificate = Certificate(**numbers | {name: tuple(numbers[name]) for name in _TUPLES})
     if not of_entries and certificate.measurements != len(outliers):

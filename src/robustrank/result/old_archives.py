@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from robustrank.noise import PROPORTIONAL
+
 Matrix = np.ndarray[Any, Any]
 
 # The formats of earlier versions with their last version: results of recover, and of complete.
@@ -26,6 +28,7 @@ _NOT_CERTIFIED = "the version of robustrank that saved the result did not certif
 
 def current_header(header: dict[str, Any], arrays: dict[str, Matrix]) -> dict[str, Any]:
     """The header as this version writes it; that of an earlier version is translated."""
+    header = {"noise_model": PROPORTIONAL.name} | header
     if header["format"] == _RECOVERY:
         return _of_recovery(header, arrays)
     return _of_completion(header) if header["format"] == _COMPLETION else header

@@ -14,6 +14,7 @@ import scipy.sparse
 
 from robustrank.backend import Array, like, namespace, to_numpy, warn_user
 from robustrank.files import PathLike, physical_memory
+from robustrank.noise import PROPORTIONAL
 from robustrank.result.accuracy import (
     Accuracy,
     NotCertifiedWarning,
@@ -81,6 +82,9 @@ class Result:
     noise
         The standard deviation of the noise; zero if the data is exact. If the norms of the A_i
         differ, it is that of a measurement with a typical norm.
+    noise_model
+        What the size of the noise of a measurement depends on: ``"proportional"`` to the norm of
+        its A_i, or ``"equal"`` for all.
     typical_size
         The standard deviation of normal values of the size of typical measurements.
     cutoff
@@ -155,6 +159,7 @@ class Result:
     stopped: StopReason | None = None
     undecided_rows: Vector = field(default_factory=_nothing)
     undecided_columns: Vector = field(default_factory=_nothing)
+    noise_model: str = PROPORTIONAL.name
     alternative: Alternative | None = None
     rank_table: RankTable | None = None
     remedy: str = ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from robustrank.backend import to_numpy
 from robustrank.certificate import exact_tolerance, noise_statistics
 from robustrank.linalg import Point, point_of, sample_quantile
+from robustrank.noise import NOISE_MODELS, NoiseModel
 from robustrank.problem import Problem
 from robustrank.solvers import Outcome, Solver
 from robustrank.solvers.evidence_fit import EvidenceFit, EvidenceFitState
@@ -48,14 +49,13 @@ class FinalFit:
     def best(self, problem: Problem, candidate: Solver[Any], start: Outcome) -> Fitted | None:
         """The fit with the most evidence from where a run ended, for either kind of noise."""
         point = point_of(start.state.U, start.state.V)
-        return self._of_either_noise(problem, EvidenceFit(point, name=candidate.name))
+        return self._of_any_noise(problem, EvidenceFit(point, name=candidate.name))
 
     def of_rank(self, problem: Problem, fitted: Fitted) -> Fitted | None:
         """The fit of a problem of lower rank, from the best approximation of a fit."""
         point, kept = fitted.state.point, (..., slice(problem.rank))
         truncated = Point(point.left[kept], point.values[kept], point.right[kept])
-        fit = replace(fitted.solver, initial=truncated, equal_noise=False)
-        best = self._of_either_noise(problem, fit)
+        best = self._of_any_noise(problem, replace(fitted.solver, initial=truncated))
         return best and self.without_faults(problem, best)
 
     def without_faults(self, problem: Problem, best: Fitted) -> Fitted:
@@ -64,14 +64,15 @@ class FinalFit:
             best = self._without_fault(problem, best, fault) or best
         return best
 
-    def _of_either_noise(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
-        best = self._fitted(problem, fit)
-        if rows_differ(problem):
+    def _of_any_noise(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
+        """The fit of the noise model with the most evidence."""
+        best: Fitted | None = None
+        for noise in _possible_noise(problem):
             if best and best.evidence > 0:
                 fit = replace(fit, initial=best.state.point)
-            equal = self._fitted(problem, replace(fit, equal_noise=True))
-            if equal and not (best and best.evidence >= equal.evidence):
-                best = equal
+            fitted = self._fitted(problem, replace(fit, noise=noise))
+            if fitted and not (best and best.evidence >= fitted.evidence):
+                best = fitted
         return best
 
     def _fitted(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
@@ -93,11 +94,11 @@ class FinalFit:
         return without and without._replace(evidence=found.evidence)
 
 
-def rows_differ(problem: Problem) -> bool:
-    """Whether the norms of the A_i differ so clearly that both kinds of noise must be tried."""
-    factors = problem.row_factors
-    low, high = (float(sample_quantile(factors, p)) for p in (0.1, 0.9))
-    return high > _SIMILAR * low
+def _possible_noise(problem: Problem) -> Sequence[NoiseModel]:
+    """The noise models to try: only the first one unless the norms of the A_i clearly differ."""
+    low, high = (float(sample_quantile(problem.row_factors, p)) for p in (0.1, 0.9))
+    models = tuple(NOISE_MODELS.values())
+    return models if high > _SIMILAR * low else models[:1]
 
 
 def _possible_faults(problem: Problem, best: Fitted) -> Iterator[Fault]:
@@ -108,8 +109,9 @@ def _possible_faults(problem: Problem, best: Fitted) -> Iterator[Fault]:
     if state.level <= exact_tolerance(unit):  # the residuals are rounding
         return
     residual, inlier = to_numpy(state.residual), to_numpy(state.weights) > 0
-    spread = to_numpy(best.solver.noise_spread(unit))
-    statistics = noise_statistics(residual / spread, to_numpy(unit.y) - residual, inlier)
+    prediction = to_numpy(unit.y) - residual
+    sizes = best.solver.noise.sizes(prediction, to_numpy(unit.row_factors))
+    statistics = noise_statistics(residual / sizes, prediction, inlier)
     if statistics.suggest_offsets():
         yield Fault.OFFSET
     if statistics.suggest_gains():

@@ -73,7 +73,8 @@ def assemble(
     with np.errstate(over="ignore"):  # a diverged run has factors of any size
         norm = float(frobenius_norm(singular_values(left, right)))
     norm *= units.matrix / unit.units.matrix
-    fit = Fit(unit, residual, state.weights, solver.noise_spread(normalized), norm)
+    sizes = solver.noise.sizes(normalized.y - state.residual, normalized.row_factors)
+    fit = Fit(unit, residual, state.weights, sizes, norm)
     certificate = count(fit, outcome.reason) if tested else untested(fit)
     if not certificate.objections:
         check_time()
@@ -96,6 +97,7 @@ def assemble(
         certificate=certificate,
         observations=Measurements(residual / problem.row_factors),
         noise=0.0 if certificate.is_exact else certificate.sigma,
+        noise_model=solver.noise.name,
         typical_size=float(problem.typical_deviation),
         cutoff=None if cutoff is None else float(cutoff * units.measurement),
         stopped=outcome.reason if certificate.objections else None,

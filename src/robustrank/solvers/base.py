@@ -15,6 +15,7 @@ import numpy as np
 
 from robustrank.backend import Array, is_array, like, namespace
 from robustrank.linalg import Factors, Point, TangentMap, lower_median, scale_columns, weighted
+from robustrank.noise import PROPORTIONAL, NoiseModel
 from robustrank.operators import UnstoredTangent
 from robustrank.problem import Problem
 from robustrank.solvers.weights import WeightFunction
@@ -101,6 +102,8 @@ class Solver(ABC, Generic[StateT]):
     max_iterations: int
     tolerance: float  # stop when the relative change of the factors per step is smaller; 0: never
     rounding: ClassVar[float]  # relative change per step due to rounding, in machine epsilons
+    # What the size of noise depends on: that of the A_i, unless a solver finds out more.
+    noise: NoiseModel = PROPORTIONAL
     # Whether to solve the problem with rows of equal norm; the paper's method uses them as given.
     unit_rows: ClassVar[bool] = True
     batchable: ClassVar[bool] = False  # whether states may have a leading axis of problems
@@ -145,10 +148,6 @@ class Solver(ABC, Generic[StateT]):
         xp = namespace(state.U)
         left, right = (xp.linalg.qr(factor)[0] for factor in (state.U, state.V))
         return UnstoredTangent(problem.operator, left, right)
-
-    def noise_spread(self, problem: Problem) -> Array:
-        """The relative size of the noise of each measurement: by default the same for all."""
-        return namespace(problem.y).ones_like(problem.y)
 
     def starting_at(self, factors: Factors) -> Solver[StateT]:
         """The solver that begins at factors of the normalized problem."""

@@ -11,6 +11,7 @@ import numpy as np
 from robustrank.backend import Array, check_count, epsilon, namespace
 from robustrank.certificate import best_set
 from robustrank.linalg import Point, TangentMap, lower_median, plain_least_squares, retract
+from robustrank.noise import PROPORTIONAL, NoiseModel
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, has_few_unknowns, linearize, relative_length
 from robustrank.solvers.weights import (
@@ -73,9 +74,8 @@ class EvidenceFit(Solver[EvidenceFitState]):
         The estimate to start from.
     excluded
         Measurements that are no inliers although they may be near, boolean; None: no such ones.
-    equal_noise
-        Whether the noise has the same size for all measurements as given, or is proportional to
-        the norm of each A_i.
+    noise
+        What the size of the noise of a measurement depends on.
     max_iterations, tolerance
         The largest number of steps; the solver also stops when the relative change of the factors
         in a step is smaller than the tolerance.
@@ -86,7 +86,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
     rounding: ClassVar[float] = 64.0
     initial: Point
     excluded: Array | None = None
-    equal_noise: bool = False
+    noise: NoiseModel = PROPORTIONAL
     max_iterations: int = 80
     tolerance: float = 1e-6
     name: str = "evidence fit"
@@ -103,9 +103,6 @@ class EvidenceFit(Solver[EvidenceFitState]):
 
     def tangent(self, problem: Problem, state: EvidenceFitState) -> TangentMap:
         return state.tangent
-
-    def noise_spread(self, problem: Problem) -> Array:
-        return problem.row_factors if self.equal_noise else super().noise_spread(problem)
 
     def start(self, problem: Problem, rng: np.random.Generator) -> EvidenceFitState:
         return self._observe(problem, self.initial, iteration=0)
@@ -131,7 +128,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
 
     def _error_from_noise(self, problem: Problem, state: EvidenceFitState) -> float:
         """The relative error of the matrix that the noise causes, if rows are independent."""
-        xp, spread = namespace(state.residual), self.noise_spread(problem)
+        xp, spread = namespace(state.residual), self._sizes(problem, state.residual)
         inlier = state.weights > 0
         count = int(xp.count_nonzero(inlier))
         freedom = problem.degrees_of_freedom
@@ -153,10 +150,14 @@ class EvidenceFit(Solver[EvidenceFitState]):
 
     def _with_inliers(self, problem: Problem, state: EvidenceFitState) -> EvidenceFitState:
         """The state with the weights of least squares on the inliers with the most evidence."""
-        xp, spread = namespace(state.residual), self.noise_spread(problem)
+        xp, spread = namespace(state.residual), self._sizes(problem, state.residual)
         inlier = self._magnitudes(state.residual) <= state.cutoff * spread
         precision = (xp.min(spread) / spread) ** 2
         return replace(state, weights=xp.where(inlier, precision, xp.zeros_like(precision)))
+
+    def _sizes(self, problem: Problem, residual: Array) -> Array:
+        """The relative size of the noise of each measurement."""
+        return self.noise.sizes(problem.y - residual, problem.row_factors)
 
     def _magnitudes(self, residual: Array) -> Array:
         """|residual|, infinite where a measurement is excluded."""
@@ -176,7 +177,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
         """The state at a point, with narrower weights than before: one pass over the data."""
         xp = namespace(point.left)
         tangent, residual = linearize(problem, point)
-        magnitudes, spread = self._magnitudes(residual), self.noise_spread(problem)
+        magnitudes, spread = self._magnitudes(residual), self._sizes(problem, residual)
         inliers = best_set(
             magnitudes, spread, problem.trivial_deviation, problem.degrees_of_freedom
         )

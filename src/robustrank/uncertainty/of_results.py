@@ -11,15 +11,13 @@ import scipy.sparse
 
 from robustrank.backend import Array, namespace, to_numpy
 from robustrank.linalg import as_vector, degrees_of_freedom, point_of
+from robustrank.noise import NOISE_MODELS
 from robustrank.operators import Entries, UnstoredTangent
 from robustrank.problem import Problem
 from robustrank.result import Result, SampledObservations
 from robustrank.uncertainty.covariance import TangentCovariance
 from robustrank.uncertainty.error_bars import AsOperator, ErrorBars
-from robustrank.uncertainty.residuals import (
-    left_out_over_deviation,
-    noise_is_equal,
-)
+from robustrank.uncertainty.residuals import left_out_over_deviation
 
 
 def recovery_error_bars(problem: Problem, result: Result, as_operator: AsOperator) -> ErrorBars:
@@ -28,11 +26,9 @@ def recovery_error_bars(problem: Problem, result: Result, as_operator: AsOperato
     factors = to_numpy(problem.row_factors).astype(float)
     inlier = ~to_numpy(result.outliers)
     residual = to_numpy(result.residual).astype(float)
-    # In units in which all A_i have the same norm, noise of equal size differs by these factors.
-    spread = np.ones_like(factors)
-    if inlier.any() and noise_is_equal(residual[inlier], factors[inlier]):
-        spread = factors
-    comparable = residual * factors / spread
+    scaled_residual = residual * factors  # in units in which all A_i have the same norm
+    prediction = to_numpy(unit.y).astype(float) - scaled_residual
+    sizes = NOISE_MODELS[result.noise_model].sizes(prediction, factors)
     freedom = unit.degrees_of_freedom
 
     @functools.cache
@@ -41,12 +37,12 @@ def recovery_error_bars(problem: Problem, result: Result, as_operator: AsOperato
         point = point_of(result.left, result.right)
         tangent = normalized.operator.tangent(point.left, point.right, precise=True)
         xp = namespace(normalized.y)
-        weights = normalized.operator.asarray(np.where(inlier, spread**-2.0, 0.0))
+        weights = normalized.operator.asarray(np.where(inlier, sizes**-2.0, 0.0))
         return TangentCovariance(tangent, xp.astype(weights, normalized.y.dtype))
 
     # A change of one in the normalized matrix is one of its unit; noise is in that of y.
     scale = unit.units.matrix / unit.units.measurement
-    scaled = left_out_over_deviation(comparable, inlier, freedom, result.noise)
+    scaled = left_out_over_deviation(scaled_residual / sizes, inlier, freedom, result.noise)
     redundancy = int(inlier.sum()) - freedom
     return ErrorBars(covariance, result.noise, scale, redundancy, scaled, as_operator)
 

@@ -26,18 +26,6 @@ def left_out_over_deviation(
     return np.asarray(left_out * math.sqrt(remaining) / deviation)
 
 
-def noise_is_equal(residual: Vector, factors: Vector) -> bool:
-    """Whether the residuals, times ``factors``, are less alike than without them.
-
-    The factors make the norms of all A_i equal. Noise either has the same size for all
-    measurements or is proportional to the norm.
-    """
-    with np.errstate(divide="ignore"):
-        equal = math.log(float(np.mean(residual**2)) + 1e-300)
-        scaled = math.log(float(np.mean((residual * factors) ** 2)) + 1e-300)
-    return equal < scaled - 2 * float(np.mean(np.log(factors)))
-
-
 # The residuals of outliers are a mixture of normal distributions. Their sizes, in standard
 # deviations of the noise, begin with the second number; each is the factor times the one before.
 _FACTOR, _SMALLEST = 1.6, 3.0
