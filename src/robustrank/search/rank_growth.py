@@ -34,6 +34,8 @@ _BETTER = 0.97
 # damping of the first steps may delay that.
 _PROGRESS, _EXACT = 0.9, 1e-6
 _FIRST_STEPS, _MOST_STEPS = 3, 25
+# A fit whose error is larger by this factor than that of a certified result of its rank failed.
+_FAILED = 3.0
 # Medians within which residuals are typical.
 _TYPICAL = 4.0
 # Components with a smaller share of the largest singular value are due to rounding.
@@ -147,10 +149,11 @@ class RankGrowth:
         """
         if self._compared is None:
             return None
-        rows = dict(self._compared)
-        if result.rank not in rows:
-            certificate = result.certificate
-            error = certificate.misfit if certificate.is_exact else certificate.prediction_error
+        rows, certificate = dict(self._compared), result.certificate
+        error = certificate.misfit if certificate.is_exact else certificate.prediction_error
+        known = rows.get(result.rank)
+        failed = known is not None and known.error > max(_FAILED * error, _EXACT)
+        if known is None or (failed and result.certified):
             rows[result.rank] = RankRow.of(result.singular_values(), error)
         return RankTable(tuple(rows[key] for key in sorted(rows)), result.rank, self._smaller_side)
 
