@@ -134,6 +134,8 @@ def _without_empty_columns(left: Array, right: Array, negligible: float) -> tupl
 # Two results contradict each other if they differ by five times their expected errors, unless the
 # errors of their predictions differ by a factor of three.
 _DIFFERENT, _COMPARABLE_ERROR = 5.0, 3.0
+# The digits of prediction errors that are compared: of equal fits, the first one is returned.
+_DIGITS = 4
 _HIGHER_RANK = "a result of higher rank explains more, and leaves less noise"
 
 
@@ -159,7 +161,7 @@ def standing(result: Result) -> tuple[float, ...]:
         case Status.AMBIGUOUS:
             return (1.5,)
         case Status.ESTIMATED:
-            return (1.0, -certificate.prediction_error)
+            return (1.0, -float(f"{certificate.prediction_error:.{_DIGITS}g}"))
         case Status.NOT_IDENTIFIED:
             return (0.5,)
     # Negative evidence counts as none, which is what the zero matrix has.
