@@ -30,11 +30,11 @@ from robustrank.operators import linear_map
 from robustrank.outofcore import sharded
 from robustrank.planning import curves
 from robustrank.result import rank_table
-from robustrank.search import final_fit, one_problem, results, second_solution
+from robustrank.search import final_fit, one_problem, rank_growth, results, second_solution
 from robustrank.solvers import base, evidence_fit, gauss_newton
 from robustrank.solvers.message_passing import mixture, relations
 from robustrank.solvers.message_passing import solver as messages
-from robustrank.solvers.portfolio import FAULTS, MESSAGES, PATIENT, SOFT, STRICT
+from robustrank.solvers.portfolio import FAULTS, MESSAGES, SOFT
 from robustrank.uncertainty import covariance
 
 _WORDS: tuple[str, ...] = ("zero", "one", "two", "three", "four", "five", "six", "seven")
@@ -70,6 +70,7 @@ def _tolerance_of_completion() -> float:
 _path = RidgePath()
 _first_messages: Any = MESSAGES.first
 _fault_messages: Any = FAULTS.first
+_last_fit: Any = MESSAGES.second
 _exact = small(evidence._SMALL)
 _low, _high = evidence._USUAL_KURTOSIS
 _last_step = gauss_newton._SMALLEST_VALUES * SOFT.tolerance
@@ -86,8 +87,7 @@ STATED: dict[str, list[str]] = {
         f"When the misfit falls below {small(gauss_newton._SMALL_MISFIT)}, the damping",
         f"the misfit is below {percent(gauss_newton._LARGE_NOISE)} and the step size falls below "
         f"{gauss_newton._SMALL_STEP:g} times the error",
-        f"by `patient` after {PATIENT.settling.start_after} steps and by the others after "
-        f"{STRICT.settling.start_after},",
+        f"and by the others after {_last_fit.settling.start_after} steps, because",
         f"changes the factors by less than {small(gauss_newton._SMALL_CHANGE)}",
         f"The truncation is at {word(SOFT.settling.alpha_h)} medians",
         f"After {word(gauss_newton._SETTLING_STEPS)} steps the set of inliers is frozen",
@@ -96,20 +96,18 @@ STATED: dict[str, list[str]] = {
         f"estimated by {word(messages._MIXTURE_UPDATES)} steps of expectation–maximization",
         f"fits at least {percent(relations._MAJORITY)} of the measurements better",
         f"has {mixture._BETWEEN_QUANTILES - 2} more components, between quantiles",
-        f"The iteration continues to an error of {small(_fault_messages.target_error)}",
-        f"When its error is below {_first_messages.target_error:g} times the estimate",
+        f"The iteration continues to an error of {small(_fault_messages.target_error)} whatever",
+        f"When its error is below {_first_messages.target_error_at_full_rank:g} times the estimate "
+        f"and no singular value is zero, or else below {small(_first_messages.target_error)}",
+        f"its error is {small(_first_messages.target_error)}, or it makes no more progress",
+        "twice the rank of the first solver and at least "
+        f"{word(rank_growth._FIRST_COMPONENTS)}",
         f"ends after {_first_messages.patience} steps without progress",
         f"more than {percent(problem._COMMON_PART)} of ‖A_i‖²",
         f"narrowed by a factor of {evidence_fit._DECAY:g} per step",
-        f"less than {word(rank_check._CLEAR_OF_NOISE)} times the edge of the noise spectrum",
+        f"to the singular values above {word(rank_check._CLEAR_OF_NOISE)} times the edge of the",
         f"Gauss–Newton with p = {SOFT.weighting.power:g} and a cutoff of "
         f"{word(SOFT.weighting.cutoff_medians)} medians, at most {SOFT.max_iterations} steps",
-        f"Gauss–Newton with p = {STRICT.weighting.power:g}, a cutoff of "
-        f"{word(STRICT.weighting.cutoff_medians)} medians, an initialization truncated at "
-        f"{word(STRICT.alpha_y)}, δ = {STRICT.damping.misfit_factor:g} misfit²",
-        f"Gauss–Newton with p = {PATIENT.weighting.power:g}, damping "
-        f"{PATIENT.damping.initial:g} · {PATIENT.damping.decay:g}^t whatever the misfit, "
-        f"{word(PATIENT.rank_schedule.extra)} extra columns",
     ],
     "docs/guide/certificate.md": [
         f"by more than a factor of {final_fit._SIMILAR:g} between the tenth and the ninetieth",

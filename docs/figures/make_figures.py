@@ -39,7 +39,7 @@ def _errors(model: str, fraction: float, m: int) -> tuple[list[float], list[floa
     problem, unit = given.normalized(), given.units.matrix
     truth = planted.left, planted.right
     norm = float(np.linalg.norm(planted.matrix))
-    solver = rr.solvers.MessagePassing(target_error=0.03)
+    solver = rr.solvers.MessagePassing(target_error=0.03, target_error_at_full_rank=None)
     state = solver.start(problem, np.random.default_rng(0))
     estimated, actual = [], []
     while True:

@@ -156,6 +156,48 @@ def test_solvers_that_cannot_be_batched_run_one_after_another(mixed: list[Plante
         assert np.array_equal(result.matrix, rr.recover(A, y, 1, solver=solver).matrix)
 
 
+def test_without_a_rank_every_result_equals_that_of_recover(mixed: list[Planted]) -> None:
+    near_the_limit = plant(30, 24, 2, 119, rng=1)
+    noisy = plant(16, 12, 2, 260, outliers=0.1, noise=0.02, rng=1)
+    data = [(one.A, one.y) for one in (*mixed, near_the_limit, noisy)]
+    for (A, y), result in zip(data, rr.recover_many(data, batch=4), strict=True):
+        alone = rr.recover(A, y)
+        assert result.status is alone.status
+        assert result.rank == alone.rank
+        assert result.rank_table is not None
+        assert result.rank_table == alone.rank_table
+        assert result.passes == alone.passes
+        assert result.remedy == alone.remedy
+        assert [one.solver for one in result.attempts] == [one.solver for one in alone.attempts]
+        assert np.array_equal(result.matrix, alone.matrix)
+    assert result.rank == 2
+    assert result.status is rr.Status.ESTIMATED
+
+
+def test_without_a_rank_problems_are_read_one_at_a_time(mixed: list[Planted]) -> None:
+    taken = []
+    problems = ((taken.append(k) or one.A, one.y) for k, one in enumerate(mixed))
+    results = rr.recover_many(problems, solver="gauss-newton", batch=4)
+    next(results)
+    assert taken == [0]
+
+
+@pytest.mark.usefixtures("default_signals")
+def test_ctrl_c_without_a_rank_raises_with_the_result_so_far(mixed: list[Planted]) -> None:
+    class Interrupting(rr.solvers.GaussNewton):
+        def step(self, problem: Any, state: Any) -> Any:
+            raise KeyboardInterrupt
+
+    data = [(planted.A, planted.y) for planted in mixed]
+    solver = rr.solvers.Portfolio((rr.solvers.GaussNewton(), Interrupting(name="second")))
+    found = []
+    with pytest.raises(rr.Interrupted) as caught:
+        found.extend(rr.recover_many(data, solver=solver))
+    assert caught.value.result.stopped is rr.StopReason.INTERRUPTED
+    assert caught.value.result.attempts[0].solver == "Gauss–Newton"
+    assert np.any(caught.value.result.matrix)
+
+
 def test_no_problems_give_no_results() -> None:
     assert list(rr.recover_many([], 1)) == []
 

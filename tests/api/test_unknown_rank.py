@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from clock import Clock
 
 import robustrank as rr
 from robustrank.metrics import evaluate
 from robustrank.simulate import plant, plant_entries
+from robustrank.solvers import Portfolio
+from robustrank.solvers.portfolio import SOFT
 from robustrank.theory import degrees_of_freedom
 
 SHAPE = (40, 32)
@@ -38,6 +41,35 @@ def test_the_rank_is_found(rank: int, kappa: float, noise: float, model: str) ->
     told = rr.recover(problem.A, problem.y, rank)
     assert evaluate(result, problem).error < 1.01 * evaluate(told, problem).error + 1e-9
     assert told.rank_table is None
+
+
+@pytest.mark.parametrize("seed", [0, 1, 6, 8])
+def test_near_the_limit_the_rank_is_found_where_the_call_with_the_rank_succeeds(seed: int) -> None:
+    """119 measurements for 104 degrees of freedom, of which a certificate needs 115."""
+    problem = plant(30, 24, 2, 119, rng=seed)
+    assert rr.recover(problem.A, problem.y, 2).status is rr.Status.RECOVERED
+    result = rr.recover(problem.A, problem.y)
+    assert result.status is rr.Status.RECOVERED
+    assert result.rank == 2
+    assert evaluate(result, problem).error < 1e-9
+    assert result.rank_table is not None
+    assert result.rank_table.chosen == 2
+    assert result.rank_table.is_clear
+
+
+def test_the_table_has_the_error_of_the_result_where_the_fit_of_its_rank_failed() -> None:
+    """Growing the rank ends at rank one, because the fit of rank two predicts no better."""
+    problem = plant(30, 24, 2, 119, rng=1)
+    result = rr.recover(problem.A, problem.y)
+    assert [(attempt.solver, attempt.rank) for attempt in result.attempts] == [
+        ("Gauss–Newton", 1),
+        ("message passing", 2),
+    ]
+    assert result.rank_table is not None
+    first, second = result.rank_table.rows
+    assert first.error > 0.3
+    assert second.error < 1e-9
+    assert second.singular_value == pytest.approx(np.divide(*result.singular_values()[::-1]))
 
 
 def test_the_work_is_that_of_few_solutions_with_the_rank() -> None:
@@ -143,6 +175,125 @@ def test_ctrl_c_returns_the_matrix_so_far(at: int) -> None:
         rr.recover(problem.A, problem.y, callback=interrupt)
     assert stopped.value.result.stopped is rr.StopReason.INTERRUPTED
     assert np.all(np.isfinite(stopped.value.result.left))
+
+
+class Moment:
+    """Ends a run without a rank by the callback, a time limit or Ctrl-C.
+
+    The moment is that when the solver with the name ``stage`` has begun for the ``run``-th time and
+    its misfit is at most ``misfit``.
+    """
+
+    def __init__(self, stage: str, run: int, misfit: float, event: str, clock: Clock) -> None:
+        self._stage, self._run, self._misfit = stage, run, misfit
+        self._event, self._clock, self._began = event, clock, 0
+        self.seen: list[tuple[float, Any]] = []  # misfits and matrices until then
+
+    def __call__(self, progress: rr.Progress) -> bool:
+        if progress.stage != self._stage:
+            return False
+        self._began += progress.iteration == 0
+        if self._began < self._run or progress.misfit > self._misfit:
+            self.seen.append((progress.misfit, progress.left @ progress.right.T))
+            return False
+        if self._event == "Ctrl-C":
+            raise KeyboardInterrupt
+        if self._event == "time":
+            self._clock.forward(100)
+        return self._event == "callback"
+
+    def stopped(self, problem: rr.simulate.Planted) -> rr.Result:
+        """The result of the run that is stopped at this moment."""
+        limit = 100 if self._event == "time" else None
+        try:
+            result = rr.recover(problem.A, problem.y, callback=self, time_limit=limit)
+        except rr.Interrupted as interruption:
+            assert self._event == "Ctrl-C"
+            result = interruption.result
+        assert (
+            result.stopped
+            is {
+                "callback": rr.StopReason.CALLBACK,
+                "time": rr.StopReason.TIME_LIMIT,
+                "Ctrl-C": rr.StopReason.INTERRUPTED,
+            }[self._event]
+        )
+        return result
+
+
+EVENTS = pytest.mark.parametrize("event", ["callback", "time", "Ctrl-C"])
+
+
+@EVENTS
+def test_a_run_that_is_stopped_while_the_rank_grows_keeps_the_best_fit(
+    event: str, clock: Clock
+) -> None:
+    """At the start of its second fit, whose misfit is larger than that of the first."""
+    problem = plant(30, 24, 2, 119, rng=1)
+    moment = Moment("Gauss–Newton", run=2, misfit=1.0, event=event, clock=clock)
+    result = moment.stopped(problem)
+    assert len(moment.seen) > 1
+    misfit, matrix = moment.seen[-1]
+    assert result.rank == 1
+    np.testing.assert_allclose(result.matrix, matrix, atol=1e-9)
+    assert result.certificate.misfit == pytest.approx(misfit)
+    assert result.rank_table is None  # no comparison has ended
+    assert [attempt.rank for attempt in result.attempts] == [1]
+
+
+@EVENTS
+def test_a_run_that_is_stopped_in_message_passing_keeps_the_result_of_the_first_solver(
+    event: str, clock: Clock
+) -> None:
+    problem = plant(30, 24, 2, 119, rng=1)
+    alone = rr.recover(problem.A, problem.y, solver=Portfolio((SOFT,)))
+    assert not alone.certified
+    result = Moment("message passing", 1, misfit=0.3, event=event, clock=clock).stopped(problem)
+    assert np.array_equal(result.matrix, alone.matrix)
+    assert result.certificate == alone.certificate
+    assert result.rank_table == alone.rank_table
+    assert [attempt.solver for attempt in result.attempts] == ["Gauss–Newton"]
+
+
+@EVENTS
+def test_a_run_that_is_stopped_in_the_fit_after_message_passing_keeps_the_better_result(
+    event: str, clock: Clock
+) -> None:
+    problem = plant(30, 24, 2, 119, rng=1)
+    early = Moment("message passing", 2, misfit=1.0, event=event, clock=clock).stopped(problem)
+    late = Moment("message passing", 2, misfit=1e-9, event=event, clock=clock).stopped(problem)
+    for result in (early, late):
+        assert [attempt.rank for attempt in result.attempts] == [1, 2]
+        assert result.certificate.misfit == min(attempt.misfit for attempt in result.attempts)
+        assert result.rank == 2
+    assert evaluate(early, problem).error < 0.5
+    assert evaluate(late, problem).error < 1e-6
+
+
+@EVENTS
+def test_a_solver_that_begins_again_does_not_lose_what_the_search_for_the_rank_found(
+    event: str, clock: Clock
+) -> None:
+    """Message passing as the only solver begins at zero."""
+    problem = planted(2, rng=13)
+
+    def stop(progress: rr.Progress) -> bool:
+        begins = progress.stage == "message passing"
+        if begins and event == "Ctrl-C":
+            raise KeyboardInterrupt
+        if begins and event == "time":
+            clock.forward(100)
+        return begins and event == "callback"
+
+    try:
+        result = rr.recover(
+            problem.A, problem.y, solver="message-passing", callback=stop, time_limit=100
+        )
+    except rr.Interrupted as interruption:
+        result = interruption.result
+    assert result.stopped is not None
+    assert result.rank == 2
+    assert evaluate(result, problem).error < 1e-3
 
 
 @pytest.mark.parametrize(("rank", "noise"), [(1, 0.05), (2, 0.0), (2, 0.05), (4, 0.05)])

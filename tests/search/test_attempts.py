@@ -91,6 +91,13 @@ def test_another_estimate_that_differs_is_a_second_solution(
         assert best.alternative.supporting == 70
 
 
+def test_of_equal_results_the_first_is_returned() -> None:
+    """Several solvers often end at the same fit, up to rounding."""
+    first, second = estimated(prediction_error=0.1), estimated(prediction_error=0.1 * (1 - 1e-7))
+    assert best_attempt([first, second]) is first
+    assert best_attempt([second, first]) is second
+
+
 def test_what_is_not_certified_is_no_second_solution() -> None:
     best, other = estimated(), result(rr.Status.INCONCLUSIVE, matrix_error=0.01)
     other = replace(other, left=1.5 * other.left)

@@ -15,7 +15,7 @@ from robustrank.problem import Problem
 from robustrank.result import StopReason
 from robustrank.run import Run, Stopped
 from robustrank.simulate import Planted, plant
-from robustrank.solvers import Drive, GaussNewton, MedianTGD
+from robustrank.solvers import Drive, GaussNewton, MedianTGD, MessagePassing
 from robustrank.solvers.driver import Monitor, Outcome, Until
 
 
@@ -211,3 +211,23 @@ def test_ctrl_c_after_the_last_iteration_is_not_ignored(
     (found,) = drive.outcomes()
     assert found.reason is None  # it has converged
     assert found.iterations > 3
+
+
+def test_an_outcome_that_follows_another_goes_on_with_its_counts(small: Planted) -> None:
+    problem, rng = Problem(as_operator(small.A), small.y, 2), np.random.default_rng(0)
+    solvers = MessagePassing(max_iterations=2), GaussNewton()
+    (first,), (second,) = (Drive([problem], one, Run()).to_the_end(rng) for one in solvers)
+    both = first.followed_by(second)
+    assert both.state is second.state
+    assert both.reason is second.reason is None
+    assert first.reason is StopReason.ITERATIONS
+    assert both.iterations == 2 + second.iterations
+    checks, count = both.history.checks, len(first.history.checks)
+    assert checks[:count] == first.history.checks
+    for check, own in zip(checks[count:], second.history.checks, strict=True):
+        assert check.iteration == 2 + own.iteration
+        assert check.seconds == first.history.checks[-1].seconds + own.seconds
+        assert check.passes == first.history.checks[-1].passes + own.passes
+        assert (check.misfit, check.change, check.inliers) == (own.misfit, own.change, own.inliers)
+    for column in ("iteration", "seconds", "passes"):
+        assert np.all(np.diff(both.history.column(column)) >= 0)

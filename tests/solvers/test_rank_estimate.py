@@ -126,6 +126,44 @@ def test_estimated_rank_is_the_true_one(rank: int) -> None:
     assert estimate.is_credible
 
 
+@pytest.mark.parametrize("rank", [1, 2, 4])
+def test_a_truncated_estimate_has_the_leading_singular_values(rank: int) -> None:
+    planted = plant(20, 16, 3, 400, outliers=0.1, bounded_noise=0.02, rng=3)
+    whole = estimated(planted.A, planted.y, bound=4)
+    part = whole.truncated(rank)
+    left, values, right = whole.point.left, whole.point.values, whole.point.right
+    assert part.rank == min(rank, 3)
+    assert part.point.values.shape == (rank,)
+    assert np.array_equal(part.point.left, left[:, :rank])
+    assert np.array_equal(part.point.values, values[:rank])
+    assert np.array_equal(part.point.right, right[:, :rank])
+    assert part.error == whole.error
+    assert part.is_credible == whole.is_credible
+
+
+@pytest.mark.parametrize(("given", "m", "seed"), [(5, 100, 0), (12, 120, 1), (16, 100, 2)])
+def test_with_too_few_measurements_for_the_given_rank_a_lower_one_is_found(
+    given: int, m: int, seed: int
+) -> None:
+    planted = plant(20, 16, 2, m, rng=seed)  # 68 degrees of freedom
+    with pytest.warns(rr.UndersampledWarning):
+        result = rr.recover(planted.A, planted.y, given)
+    first, *others = result.attempts
+    assert first.status is rr.Status.UNDERDETERMINED
+    assert {attempt.rank for attempt in others} == {2}
+    assert result.status is rr.Status.RECOVERED
+    assert result.rank == 2
+    assert evaluate(result, planted).error < 1e-9
+
+
+def test_with_too_few_measurements_the_largest_rank_that_they_could_determine_is_tried() -> None:
+    """Message passing finds no rank, but 47 measurements are enough for rank one."""
+    planted = plant(15, 9, 1, 47, outliers=0.15, outlier_model="scale", rng=5)
+    result = rr.recover(planted.A, planted.y, 2)
+    assert [attempt.rank for attempt in result.attempts[1:]] == [1]
+    assert result.status is rr.Status.RECOVERED
+
+
 def test_pure_noise_has_no_estimated_rank() -> None:
     rng = np.random.default_rng(3)
     estimate = estimated(rng.standard_normal((150, 12, 9)), rng.standard_normal(150), bound=3)

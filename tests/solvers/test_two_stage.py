@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from robustrank.problem import Problem
 from robustrank.simulate import plant
 from robustrank.solvers import (
     GaussNewton,
+    MedianTGD,
     MessagePassing,
+    Portfolio,
     TwoStage,
     TwoStageState,
     message_passing_then_gauss_newton,
@@ -142,6 +145,28 @@ def test_message_passing_by_name_is_followed_by_gauss_newton() -> None:
     by_name = rr.recover(planted.A, planted.y, 2, solver="message-passing")
     assert by_name.solver == "message passing"
     assert np.array_equal(by_name.matrix, rr.recover(planted.A, planted.y, 2, solver=solver).matrix)
+
+
+def test_both_solvers_have_the_name_of_the_two_in_a_search() -> None:
+    first, second = MessagePassing(patience=7), GaussNewton(alpha_y=5.0)
+    solver = TwoStage(first, second, name="both")
+    assert solver.named_first == replace(first, name="both")
+    assert solver.named_second(after=40) == replace(second, name="both")
+
+
+@pytest.mark.parametrize(("after", "left"), [(0, 60), (30, 30), (59, 1), (60, 1)])
+def test_the_limit_of_both_applies_in_a_search(after: int, left: int) -> None:
+    solver = TwoStage(MessagePassing(), GaussNewton(), max_iterations=60)
+    assert solver.named_first.max_iterations == 60
+    assert solver.named_second(after).max_iterations == left
+
+
+def test_max_iterations_limits_both_solvers_together_in_a_portfolio() -> None:
+    planted = plant(30, 24, 2, 300, outliers=0.1, rng=5)
+    limited = TwoStage(MessagePassing(), GaussNewton(tolerance=0), max_iterations=20)
+    solver = Portfolio((MedianTGD(max_iterations=3), limited))
+    result = rr.recover(planted.A, planted.y, 2, solver=solver)
+    assert [attempt.iterations for attempt in result.attempts] == [3, 20]
 
 
 def test_invalid_parameters_raise() -> None:

@@ -133,10 +133,10 @@ class RankGrowth:
         """
         if self._compared is None:
             return None
-        rows = dict(self._compared)
-        if result.rank not in rows:
-            certificate = result.certificate
-            error = certificate.misfit if certificate.is_exact else certificate.prediction_error
+        rows, certificate = dict(self._compared), result.certificate
+        error = certificate.misfit if certificate.is_exact else certificate.prediction_error
+        known = rows.get(result.rank)
+        if known is None or (result.certified and error < known.error):
             rows[result.rank] = RankRow.of(result.singular_values(), error)
         return RankTable(tuple(rows[key] for key in sorted(rows)), result.rank, self._smaller_side)
 

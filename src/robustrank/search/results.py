@@ -136,6 +136,8 @@ def _without_empty_columns(left: Array, right: Array, negligible: float) -> tupl
 _DIFFERENT = 5.0  # times the expected errors of two results, which then contradict each other
 # From the best to the worst.
 _ORDER = (Status.RECOVERED, Status.AMBIGUOUS, Status.ESTIMATED, Status.NOT_IDENTIFIED)
+# The digits of prediction errors that are compared: of equal fits, the first one is returned.
+_DIGITS = 4
 _HIGHER_RANK = "a result of higher rank explains more, and leaves less noise"
 
 
@@ -157,7 +159,7 @@ def standing(result: Result) -> tuple[float, ...]:
     certificate = result.certificate
     if result.status in _ORDER:
         with_noise = result.status is Status.ESTIMATED
-        error = certificate.prediction_error if with_noise else 0.0
+        error = float(f"{certificate.prediction_error:.{_DIGITS}g}") if with_noise else 0.0
         return (-_ORDER.index(result.status), -error)
     # Negative evidence counts as none, which is what the zero matrix has.
     evidence = max(certificate.evidence, 0.0)

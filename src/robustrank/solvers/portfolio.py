@@ -37,7 +37,8 @@ class Portfolio:
 
     No single weight function works for every kind of outlier, but a correct result can be
     recognized, so the solvers are tried until a result is certified. The common case costs one
-    solver.
+    solver. The first solver uses the given rank, or one that is found for it. A ``TwoStage`` after
+    it finds the rank in its first stage, with an upper bound.
 
     Parameters
     ----------

@@ -74,7 +74,8 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     target_error
         Stop when the estimated error is below this share of the estimate.
     target_error_at_full_rank
-        Stop at this share if no singular value is shrunk to zero; None: no such rule.
+        Stop at this share, which is usually larger, if no singular value is shrunk to zero: the
+        smallest singular values appear last. None: no such rule.
     faults
         Whether to learn the offsets, gains and constant values that faulty sensors share.
     patience
@@ -88,13 +89,13 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     See Also
     --------
     robustrank.solvers.TwoStage : Runs it, followed by another solver.
-    robustrank.solvers.RankEstimator : Uses it to find the rank.
+    robustrank.solvers.Portfolio : Also uses it to find the rank.
 
     Examples
     --------
     >>> import robustrank as rr
     >>> planted = rr.simulate.plant(20, 15, 2, 400, outliers=0.2, outlier_model="flip", rng=1)
-    >>> first = rr.solvers.MessagePassing(target_error=0.1)
+    >>> first = rr.solvers.MessagePassing(target_error_at_full_rank=0.1)
     >>> solver = rr.solvers.TwoStage(first, rr.solvers.GaussNewton())
     >>> rr.recover(planted.A, planted.y, rank=2, solver=solver).status.name
     'RECOVERED'
