@@ -187,3 +187,16 @@ def test_passes_of_a_symmetric_problem_are_counted() -> None:
     assert unstored.counter.passes == 1
     expected = SymmetricOperator(as_operator(A)).tangent(*point).apply(np.ones((2 * N, R)))
     assert np.allclose(along, expected)
+
+
+@pytest.mark.parametrize("symmetric_already", [False, True])
+def test_the_gain_is_that_of_the_symmetric_parts(symmetric_already: bool) -> None:
+    """A*(A(M)) is about m gain² M, for sensing matrices that are symmetric and for others."""
+    rng = np.random.default_rng(3)
+    A, half = rng.standard_normal((900, 12, 12)), rng.standard_normal((12, 2))
+    if symmetric_already:
+        A = (A + A.transpose(0, 2, 1)) / 2
+    operator = SymmetricOperator(as_operator(A))
+    measured = operator.measure(half, half)
+    norm = np.linalg.norm(half @ half.T)
+    assert np.sum(measured**2) / (900 * norm**2) == pytest.approx(operator.gain**2, rel=0.15)

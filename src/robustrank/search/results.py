@@ -161,9 +161,11 @@ def standing(result: Result) -> tuple[float, ...]:
         with_noise = result.status is Status.ESTIMATED
         error = float(f"{certificate.prediction_error:.{_DIGITS}g}") if with_noise else 0.0
         return (-_ORDER.index(result.status), -error)
-    # Negative evidence counts as none, which is what the zero matrix has.
+    # Negative evidence counts as none, which is what the zero matrix has; then a lower rank is
+    # the simpler answer.
     evidence = max(certificate.evidence, 0.0)
-    return (-len(_ORDER), evidence, certificate.exact_fits, -certificate.prediction_error)
+    fits, misfit = certificate.exact_fits, certificate.misfit
+    return (-len(_ORDER), evidence, fits, -result.rank, -misfit)
 
 
 def _contradicted(best: Result, attempts: Sequence[Result]) -> Result:

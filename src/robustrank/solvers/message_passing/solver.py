@@ -182,7 +182,10 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
             as_generator(state.iteration),
             plus=(state.U, state.V),
         )
-        noise = xp.sqrt(xp.mean(message**2, axis=-1) / m) / gain
+        # A symmetric matrix has half of the unknowns: of the noise in the messages, which is spread
+        # over all entries, its symmetric part remains, and half of the divergence.
+        parts = 2 if problem.symmetric else 1
+        noise = xp.sqrt(xp.mean(message**2, axis=-1) / (parts * m)) / gain
         shrunk = shrink(values, noise, problem.operator.matrix_shape)
         point = Point(left=left, values=shrunk.values, right=right)
         size = xp.linalg.vector_norm(shrunk.values, axis=-1)
@@ -191,7 +194,7 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
             problem,
             point=point,
             message=message,
-            onsager=shrunk.divergence / m,
+            onsager=shrunk.divergence / (parts * m),
             mixture=state.mixture,
             iteration=state.iteration + 1,
             best=state.best,
