@@ -55,6 +55,8 @@ _INDEPENDENT_OF_RANK = (
     "trivial_deviation",
     "_common_part",
 )
+# The same problem in another form, which has been computed for another rank, too.
+_OTHER_FORMS = ("with_unit_rows", "_normalized", "centered")
 # The A_i have a common part if that is more than this share of ‖A_i‖².
 _COMMON_PART = 0.1
 # The passes by which families of measurements that do not know their norms estimate them.
@@ -294,8 +296,12 @@ class Problem:
 
     def of_rank(self, rank: int) -> Problem:
         """The same measurements, for a matrix of another rank."""
-        computed = {name: vars(self)[name] for name in _INDEPENDENT_OF_RANK if name in vars(self)}
-        return self._changed(rank=rank, **computed)
+        known = vars(self)
+        computed = {name: known[name] for name in _INDEPENDENT_OF_RANK if name in known}
+        forms = {name: known[name] for name in _OTHER_FORMS if known.get(name, self) is not self}
+        return self._changed(
+            rank=rank, **computed, **{name: form.of_rank(rank) for name, form in forms.items()}
+        )
 
     @staticmethod
     def batched(problems: Sequence[Problem]) -> Problem:
