@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,19 +94,22 @@ class Search:
         for solver in self._solvers:
             if not _is_wanted(solver, self.attempts):
                 continue
-            if first is not None:
-                found: _Found | None = _Found(self.problem, solver, first)
-            elif not self.attempts:
-                found = self._first(solver)
-            elif isinstance(solver, TwoStage):
-                found = self._estimated(solver)
-            else:
-                found = self._driven(solver, self.problem)
-            first = None
-            if found is not None:
+            for found in self._found_by(solver, first):
                 self._attempt(found)
-            if any(attempt.status in _DECIDED for attempt in self.attempts):
-                break
+                if self.attempts[-1].status in _DECIDED:
+                    return
+            first = None
+
+    def _found_by(self, solver: Solver[Any], first: Outcome | None) -> Iterator[_Found]:
+        """What a solver finds: one or two outcomes to begin the final fit at."""
+        if first is not None:
+            yield _Found(self.problem, solver, first)
+        elif not self.attempts:
+            yield self._first(solver)
+        elif isinstance(solver, TwoStage):
+            yield from self._estimated(solver)
+        else:
+            yield self._driven(solver, self.problem)
 
     def best(self) -> Result:
         """The best result so far, with a summary of all."""
@@ -171,38 +174,34 @@ class Search:
             solver = _starting_at(self._growth.factors(fit), solver, self.problem)
         return self._driven(solver, self.problem)
 
-    def _estimated(self, solver: TwoStage) -> _Found | None:
+    def _estimated(self, solver: TwoStage) -> Iterator[_Found]:
         """What the second stage finds from the estimate of the first one, with its rank.
 
-        The rank of an estimate that is not credible is not used. None if there are too few
-        measurements for the given rank, and the estimated one is no lower.
+        The rank of an estimate that is not credible is not used; if none is given, the first solver
+        is tried with the bound, too. Nothing is found if there are too few measurements for the
+        given rank, and the estimated one is no lower.
         """
         bounded = self.problem.of_rank(min(self._largest_rank, largest_rank(self.problem)))
         first = solver.named_first
         before = self._drive(first, bounded, aside=True)
         if type(before.state) is State:  # it was never finite
-            return None
+            return
         estimate = first.estimate(bounded.with_unit_rows.normalized(), before.state)
         rank = min(self.problem.rank, bounded.rank)
         if bool(estimate.is_credible):
             rank = estimate.rank or rank
-        elif self._growth is not None:
-            return self._with_bound(bounded)
+        elif self._growth is not None and rank < bounded.rank:
+            self.problem = bounded
+            yield self._driven(self._solvers[0], bounded)
+            rank = bounded.rank
         if self.attempts[-1].status is Status.UNDERDETERMINED and rank >= self.problem.rank:
-            return None
+            return
         problem, second = bounded.of_rank(rank), solver.named_second(before.iterations)
         unit = problem.with_unit_rows
         drive = Drive([unit], second, self.run)
         self._driving = problem, second, drive
         started = second.start_from(unit.normalized(), estimate.truncated(rank))
-        return _Found(problem, second, before.followed_by(drive.continued(started, 0)))
-
-    def _with_bound(self, bounded: Problem) -> _Found | None:
-        """What the first solver finds with the bound on the rank; None if it has been tried."""
-        if self.problem.rank >= bounded.rank:
-            return None
-        self.problem = bounded
-        return self._driven(self._solvers[0], bounded)
+        yield _Found(problem, second, before.followed_by(drive.continued(started, 0)))
 
     def _attempt(self, found: _Found) -> None:
         """Add the result of a solver, after the final fit, with a second solution if any."""
