@@ -17,6 +17,7 @@ from robustrank.linalg import (
     share_maxima,
     solve_directly,
     solve_normal_equations,
+    without_null_directions,
 )
 from robustrank.theory import degrees_of_freedom
 
@@ -128,15 +129,10 @@ def error_per_deviation(tangent: TangentMap, weights: Array, freedom: int) -> fl
 
 def _random_tangent_vector(tangent: TangentMap, rng: np.random.Generator) -> Array:
     """A random [dU; dV] of norm one, orthogonal to directions that do not change the matrix."""
-    left, right = tangent.U, tangent.V
-    xp = namespace(left)
-    n1, r = left.shape
-    W = xp.asarray(rng.standard_normal((n1 + right.shape[0], r)), **like(left))
-    transpose = xp.matrix_transpose
-    dU, dV = W[:n1, :], W[n1:, :]
-    null = (transpose(left) @ dU - transpose(dV) @ right) / 2
-    W = xp.concat([dU - left @ null, dV + right @ transpose(null)], axis=0)
-    W = admissible(tangent, W)
+    left = tangent.U
+    shape = left.shape[0] + tangent.V.shape[0], left.shape[1]
+    W = namespace(left).asarray(rng.standard_normal(shape), **like(left))
+    W = admissible(tangent, without_null_directions(tangent, W))
     return W / frobenius_norm(W)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, inverse_permutation, like, namespace
-from robustrank.linalg import Point, lower_median, scale_columns
-from robustrank.operators import Entries, SortedEntries
+from robustrank.linalg import Point, lower_median
+from robustrank.operators import Entries, EntryTangent, SortedEntries
 from robustrank.theory import half_normal_quantile
 
 
@@ -127,11 +127,10 @@ class Sample:
         """The residuals of P Qᵀ, in the order of the rows."""
         return self.row_values - self.by_rows.dot(P, Q)
 
-    def residuals(self, point: Point) -> tuple[Array, Array]:
-        """The residuals of a matrix, in the order of the rows and in that of the columns."""
-        right = scale_columns(point.right, point.values)
-        by_columns = self.transposed.residual(right, point.left)
-        return self.residual(point.scaled_left, point.right), by_columns
+    def tangent(self, point: Point) -> EntryTangent:
+        """The map from changes of the factors to those of the entries, in the order of the rows."""
+        places = self.by_rows, self.by_columns, self.row_places
+        return EntryTangent(*places, point.left, point.right)
 
 
 def _chosen(entries: SortedEntries, kept: Array) -> tuple[SortedEntries, Array]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import betainc
 
-from robustrank.backend import Array, like, namespace, to_numpy
-from robustrank.completion.linearized import Linearized
+from robustrank.backend import Array, epsilon, like, namespace, to_numpy
 from robustrank.completion.repair import EXTRA
 from robustrank.completion.sample import Sample
-from robustrank.linalg import Point
+from robustrank.linalg import Point, TangentMap, damped_least_squares
 
 Vector = np.ndarray[Any, Any]
 
@@ -125,18 +125,19 @@ def _determined_part(
     sample: Sample, point: Point, part: Support, rule: _Rule, rng: np.random.Generator
 ) -> Support:
     """The part in which the inliers check each other and leave no freedom."""
+    tangent = sample.tangent(point)
     for _ in range(_ROUNDS):
         part = _pruned(part, sample, rule)
         if rule.rank == 0:  # nothing is free
             return part
         if part.is_empty:
             break
-        linearized = _linearized(sample, point, part)
-        checked = _checked_by_others(linearized, part.inliers, rule.check, rng)
+        inliers = namespace(point.left).asarray(part.inliers * 1.0, **like(point.left))
+        checked = _checked_by_others(tangent, inliers, rule.check, rng)
         if not np.all(checked[part.inliers]):
             part = Support(part.rows, part.columns, part.inliers & checked)
             continue
-        rows, columns = _determined(linearized, part, rng)
+        rows, columns = _determined(tangent, inliers, part, rng)
         if np.all(rows[part.rows]) and np.all(columns[part.columns]):
             return part
         part = Support(part.rows & rows, part.columns & columns, part.inliers)
@@ -159,50 +160,46 @@ def _pruned(part: Support, sample: Sample, rule: _Rule) -> Support:
         rows, columns = rows & enough[0], columns & enough[1]
 
 
-def _linearized(sample: Sample, point: Point, part: Support) -> Linearized:
-    values = sample.row_values
-    weights = namespace(values).asarray(
-        part.inliers.astype(to_numpy(values[:1]).dtype), **like(values)
-    )
-    return Linearized(sample, point, *sample.in_both_orders(weights))
-
-
 def _checked_by_others(
-    linearized: Linearized, inliers: Vector, least: float, rng: np.random.Generator
+    tangent: TangentMap, inliers: Array, least: float, rng: np.random.Generator
 ) -> Vector:
     """Which inliers leave at least this share of an error of theirs as a residual, in some trial.
 
     In each trial all entries have errors of random sign and equal size.
     """
-    sample = linearized.sample
-    xp, checked = namespace(sample.row_values), ~inliers
+    xp, given = namespace(inliers), to_numpy(inliers) > 0
+    checked = ~given
     for _ in range(_TRIALS):
-        signs = rng.integers(0, 2, sample.size) * 2.0 - 1
-        errors = sample.in_both_orders(xp.asarray(signs, **like(sample.row_values)))
-        W = linearized.solve(errors, 0.0, _PRECISION, _PRODUCTS)
-        left = xp.abs(errors[0] - linearized.apply(W)[0])
+        signs = rng.integers(0, 2, tangent.measurements) * 2.0 - 1
+        errors = xp.asarray(signs, **like(inliers))
+        left = xp.abs(errors - tangent.apply(_solved(tangent, inliers, errors)))
         checked = checked | to_numpy(left > least)
         if checked.all():
             break
-    found: Vector = checked & inliers
+    found: Vector = checked & given
     return found
 
 
+def _solved(tangent: TangentMap, inliers: Array, values: Array) -> Array:
+    xp, given = namespace(values), like(values)
+    precision = max(_PRECISION, math.sqrt(epsilon(values)))
+    none, tolerance = xp.asarray(0.0, **given), xp.asarray(precision, **given)
+    return damped_least_squares(tangent, inliers, values, none, tolerance, _PRODUCTS)
+
+
 def _determined(
-    linearized: Linearized, part: Support, rng: np.random.Generator
+    tangent: TangentMap, inliers: Array, part: Support, rng: np.random.Generator
 ) -> tuple[Vector, Vector]:
     """Which rows and columns of the part are determined up to a common change of basis.
 
     A random change of the factors is measured and found again by least squares; what remains leaves
     all inliers as they are.
     """
-    point = linearized.point
-    xp = namespace(point.left)
-    n1 = point.left.shape[0]
-    factors = xp.concat([point.left, point.right])
+    xp, n1 = namespace(tangent.U), tangent.U.shape[0]
+    factors = xp.concat([tangent.U, tangent.V])
     sizes = xp.linalg.vector_norm(factors, axis=1, keepdims=True)
     drawn = xp.asarray(rng.standard_normal(factors.shape), **like(factors)) * sizes
-    found = linearized.solve(linearized.apply(drawn), 0.0, _PRECISION, _PRODUCTS)
+    found = _solved(tangent, inliers, tangent.apply(drawn))
     left_over, factors, sizes = (to_numpy(values) for values in (drawn - found, factors, sizes))
     errors = np.concatenate(
         _distances_from_common_change(

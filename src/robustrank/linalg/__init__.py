@@ -8,6 +8,7 @@ from robustrank.linalg.least_squares import (
     solve_directly,
     solve_normal_equations,
     unit_leverages,
+    without_null_directions,
 )
 from robustrank.linalg.retraction import Point, distance, point_of, retract, symmetric_factors
 from robustrank.linalg.svd import (
@@ -18,6 +19,7 @@ from robustrank.linalg.svd import (
     leading_svd_by_products,
 )
 from robustrank.linalg.tangent import (
+    NormalMap,
     Shares,
     TangentMap,
     TangentView,
@@ -48,6 +50,7 @@ from robustrank.linalg.vectors import (
 
 __all__ = [
     "Factors",
+    "NormalMap",
     "Point",
     "Shares",
     "TangentMap",
@@ -88,4 +91,5 @@ __all__ = [
     "unit_leverages",
     "vecmat",
     "weighted",
+    "without_null_directions",
 ]

@@ -29,6 +29,19 @@ class Shares(Protocol):
         """
 
 
+@dataclass(frozen=True, eq=False)
+class NormalMap:
+    """The map from W to ``adjoint(weights * apply(W))`` of a tangent map."""
+
+    product: Callable[[Array], Array]
+    # Returns its diagonal blocks, (n1 + n2, r, r), one for each row of W, if they are worth while
+    # as a preconditioner.
+    blocks: Callable[[], Array] | None = None
+
+    def __call__(self, W: Array) -> Array:
+        return self.product(W)
+
+
 class TangentMap(Protocol):
     """The map W = [dU; dV] → A(dU Vᵀ + U dVᵀ) at fixed factors U (n1 × r) and V (n2 × r).
 
@@ -66,7 +79,7 @@ class TangentMap(Protocol):
     def adjoint(self, w: Array) -> Array:
         """The adjoint of ``apply``."""
 
-    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+    def normal_map(self, weights: Array) -> NormalMap:
         """The map from W to ``adjoint(weights * apply(W))``, prepared for many products."""
 
     @property
@@ -156,7 +169,7 @@ class TangentView:
         W = self.outward(self.inner.adjoint(self.scattered(w)))
         return W if self.factor is None else self.factor * W
 
-    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+    def normal_map(self, weights: Array) -> NormalMap:
         """The map from W to ``adjoint(weights * apply(W))``."""
         normal = self.inner.normal_map(self.scattered(self.squared(weights)))
 
@@ -167,7 +180,11 @@ class TangentView:
             # The square of the factor could overflow.
             return self.factor * self.outward(normal(self.inward(self.factor * W)))
 
-        return product
+        changed = self.symmetric or self.transposed or self.mask is not None
+        if normal.blocks is None or changed:
+            return NormalMap(product)
+        given, factor = normal.blocks, 1.0 if self.factor is None else self.factor
+        return NormalMap(product, lambda: factor * (factor * given()))
 
     def scaled(self, values: Array) -> Array:
         """One value for each kept measurement, times the factors."""

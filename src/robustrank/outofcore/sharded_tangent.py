@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from robustrank.backend import Array
-from robustrank.linalg import Shares, as_vector, from_vector
+from robustrank.linalg import NormalMap, Shares, as_vector, from_vector
 from robustrank.operators.tangent import RowShares
 from robustrank.outofcore.blocks import BlockProducts, blocks
 from robustrank.outofcore.engine import Engine, split, total
@@ -56,14 +55,14 @@ class ShardedTangent:
         """The adjoint of ``apply``."""
         return total(self._each(_adjoint_of_map, own=split(w, self.sizes)))
 
-    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+    def normal_map(self, weights: Array) -> NormalMap:
         """The map from W to ``adjoint(weights * apply(W))``, in one read of the rows.
 
         The weights are sent to the shards once.
         """
         engine = self.engine
         prepared = engine.keep(_normal_map, self.maps, own=split(weights, self.sizes))
-        return lambda W: total(engine.each(_apply_normal_map, prepared, shared=(W,)))
+        return NormalMap(lambda W: total(engine.each(_apply_normal_map, prepared, shared=(W,))))
 
     def maxima(self, chosen: Array) -> Array:
         """The largest share of each row and column of the matrix in a measurement."""
