@@ -20,9 +20,10 @@ from robustrank.certificate import (
     held_out,
     parts,
     rank_check,
+    support,
 )
 from robustrank.completion import conclusion as completed
-from robustrank.completion import contested, refinement, repair, sample, support
+from robustrank.completion import contested, refinement, sample
 from robustrank.completion import held_out as held_out_entries
 from robustrank.completion import search as completion
 from robustrank.completion.ridge_path import RidgePath
@@ -124,11 +125,12 @@ STATED: dict[str, list[str]] = {
         f"more than {word(evidence._BEYOND - 1)} residuals (plus {word(evidence._BEYOND - 1)} "
         f"times {_exact} m) are above the tolerance and within {word(evidence._BEYOND)} times it",
         f"must fit d + {evidence._MARGIN} + {evidence._MARGIN} · {_exact} m measurements",
-        f"may be fitted to {small(determination._CLOSE)} in all of "
-        f"{word(determination._PROBES)} cases",
-        f"(below {small(parts._INFORMS)} of the largest, in energy)",
-        f"must be at most {small(parts._BY_CHANCE)} divided by the number of rows and columns",
-        f"Where at least 2 r + {parts._SEARCHABLE} are rejected",
+        f"may be fitted to {determination._CLOSE:g} in all of {word(determination._PROBES)} cases",
+        f"(below {small(support._INFORMS)} of the largest, in energy)",
+        f"that differ by {percent(determination._CHANGED)} of what one",
+        f"At least {word(support.EXTRA)} measurements more than the rank",
+        f"must be at most {small(support._BY_CHANCE)} divided by the number of rows and columns",
+        f"Where at least 2 r + {support._SEARCHABLE} are rejected",
         f"The last step is at most {_last_step:g} σ_r (or {_last_roundings:,.0f} roundings of ‖X‖",
         f"is below τ and above {evidence._CLEARLY_LARGER:g} σ add",
         f"if there are at most {base._FEW_UNKNOWNS} unknowns r (n1 + n2)",
@@ -163,7 +165,7 @@ STATED: dict[str, list[str]] = {
         f"{evidence._LARGEST_KURTOSIS:g}",
         f"at most {percent(evidence._MOST_NEAR)} of the inliers' number may be rejected",
         f"by a margin of {percent(conclusion._MARGIN)}",
-        f"at least {parts._CONTESTABLE:g} times as many as the supporting ones",
+        f"at least {support._CONTESTABLE:g} times as many as the supporting ones",
         f"fits {word(second_solution._BEYOND_CHANCE)} measurements more than it has parameters "
         f"(for noise: to {second_solution._WITHIN_NOISE:g} σ)",
         f"(a cosine above {second_solution._PARALLEL:g}, or less than "
@@ -177,10 +179,9 @@ STATED: dict[str, list[str]] = {
         f"leaves at most {percent(completion._EXPLAINED)} of a typical entry",
         f"searched again in their own units, at most {word(completion._LEVELS - 1)} times",
         f"more than {large_pca._LARGE // 10**6} million entries is split",
-        f"at least {word(repair.EXTRA)} inliers more than unknowns",
-        f"are inliers ({percent(support._MAJORITY_WITH_NOISE)} with noise)",
-        f"(in {word(support._TRIALS)} random trials, more than {percent(support._UNCHECKED)} of an "
-        f"error is left as its residual; {percent(support._UNCHECKED_BY_NOISE)} with noise)",
+        f"at least {word(support.EXTRA)} inliers more than unknowns",
+        f"(in {word(determination._PROBES)} random trials, more than "
+        f"{percent(determination._CLOSE)} of an error is left as its residual)",
         f"the probability that they determine the row is at most {small(support._BY_CHANCE)}",
         f"does not fit nearly as many entries ({contested._OPPOSITE:g} times)",
         f"its residual is at most {small(_tolerance_of_completion())} (1,000 machine epsilons in "
@@ -210,7 +211,7 @@ STATED: dict[str, list[str]] = {
         "larger ones",
     ],
     "docs/guide/troubleshooting.md": [
-        f"A row needs at least {word(repair.EXTRA)} more inliers than the rank",
+        f"A row needs at least {word(support.EXTRA)} more inliers than the rank",
         f"results with more than {conclusion.NOISE_LIMIT:.0%} noise are not certified",
     ],
     "README.md": [

@@ -79,10 +79,10 @@ ENTRIES = plant_entries(40, 30, 2, 700, outliers=0.1, rng=1)
 NOISY_ENTRIES = plant_entries(40, 30, 2, 700, outliers=0.1, noise=0.02, rng=1)
 # A call with the largest number of files and the deepest stack that it may need.
 CALLS: dict[str, tuple[Callable[[], rr.Result], int, int]] = {
-    "exact": (lambda: rr.recover(EXACT.A, EXACT.y, 2), 38, 22),
+    "exact": (lambda: rr.recover(EXACT.A, EXACT.y, 2), 38, 24),
     "noisy, without a rank": (lambda: rr.recover(NOISY.A, NOISY.y), 54, 30),
-    "entries": (lambda: rr.complete(ENTRIES.incomplete, 2), 36, 22),
-    "noisy entries, without a rank": (lambda: rr.complete(NOISY_ENTRIES.incomplete), 38, 22),
+    "entries": (lambda: rr.complete(ENTRIES.incomplete, 2), 37, 22),
+    "noisy entries, without a rank": (lambda: rr.complete(NOISY_ENTRIES.incomplete), 39, 22),
 }
 
 

@@ -79,7 +79,11 @@ class Judged:
     def _exact_limit(self) -> float:
         if self.row.get("single"):
             return _LARGEST_OF_SINGLE
-        return _LARGEST_OF_ENTRIES if "decided_error" in self.row else _LARGEST
+        return (
+            _LARGEST_OF_ENTRIES
+            if "decided_error" in self.row and "passes" not in self.row
+            else _LARGEST
+        )
 
     def _limit(self, oracle: float) -> float:
         negligible = _LARGEST_OF_SINGLE if self.row.get("single") else _NEGLIGIBLE

@@ -169,7 +169,7 @@ def test_an_exact_fit_that_was_not_tested_is_not_certified() -> None:
     )
     assert not count(fit, None).objections
     tangent = normalized.operator.tangent(u[:, :1], vt[:1].T)
-    tested = examine(fit, tangent, None)
+    tested, _ = examine(fit, tangent, None)
     assert conclude(tested, second_solution=False) is rr.Status.RECOVERED
     certificate = untested(fit)
     assert certificate.fits_exactly

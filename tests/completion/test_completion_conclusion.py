@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from completion_samples import planted_sample
 
+from robustrank.certificate import Support
 from robustrank.completion.conclusion import certified, unfinished
 from robustrank.completion.held_out import HeldOut
 from robustrank.completion.noisy_fit import EmpiricalBayes
 from robustrank.completion.search import Solution
-from robustrank.completion.support import Support
 from robustrank.completion.watch import Watch
 from robustrank.result import Certificate, Status
 from robustrank.result.certificate import conclude
@@ -41,7 +41,7 @@ NOISY = replace(
 
 
 def supported_by(solution: Solution, count: int) -> Solution:
-    return replace(solution, support=replace(solution.support, inliers=np.arange(700) < count))
+    return replace(solution, support=replace(solution.support, fitted=np.arange(700) < count))
 
 
 def status_of(certificate: Certificate) -> Status:

@@ -7,7 +7,7 @@ reason for stopping of a solver, none of its own estimates.
 """
 
 from robustrank.certificate.conclusion import NOISE_LIMIT, Fit, count, examine, untested
-from robustrank.certificate.determination import all_are_cross_checked, undetermined_part
+from robustrank.certificate.determination import undetermined_part
 from robustrank.certificate.evidence import (
     NoiseStatistics,
     best_set,
@@ -19,12 +19,14 @@ from robustrank.certificate.evidence import (
 )
 from robustrank.certificate.parts import groups_with_majority, name_parts, repetitions
 from robustrank.certificate.rank_check import edge_of_noise, rank_above_noise, rank_may_be_too_low
+from robustrank.certificate.support import EXTRA, Support, supported_part
 
 __all__ = [
+    "EXTRA",
     "NOISE_LIMIT",
     "Fit",
     "NoiseStatistics",
-    "all_are_cross_checked",
+    "Support",
     "best_set",
     "count",
     "edge_of_noise",
@@ -39,6 +41,7 @@ __all__ = [
     "rank_may_be_too_low",
     "repetitions",
     "required_fits",
+    "supported_part",
     "undetermined_part",
     "untested",
 ]

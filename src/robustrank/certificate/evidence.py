@@ -127,10 +127,14 @@ def is_exact_fit(problem: Problem, residual: Array) -> Array:
     return within & (below | xp.logical_not(is_noise))
 
 
-def required_fits(problem: Problem, measurements: int) -> int:
-    """The number of exact fits among ``measurements`` that chance cannot explain, a majority."""
+def required_fits(problem: Problem, measurements: int, freedom: int | None = None) -> int:
+    """The number of exact fits among ``measurements`` that chance cannot explain, a majority.
+
+    ``freedom`` is the number of degrees of freedom, by default that of the problem.
+    """
+    freedom = problem.degrees_of_freedom if freedom is None else freedom
     by_chance = _MARGIN + math.ceil(_MARGIN * exact_tolerance(problem) * measurements)
-    return max(problem.degrees_of_freedom + by_chance, measurements // 2 + 1)
+    return max(freedom + by_chance, measurements // 2 + 1)
 
 
 Values = np.ndarray[Any, np.dtype[np.float64]]

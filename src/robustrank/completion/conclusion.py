@@ -37,7 +37,7 @@ def certified(
     A solution that was not ``tested``, because the run ended before, is not certified.
     """
     support, rank = solution.support, int(solution.left.shape[1])
-    supporting = int(np.sum(support.inliers))
+    supporting = int(np.sum(support.fitted))
     free, required = required_support(support, entries, rank)
     objections = [] if tested else [_UNTESTED]
     if tested and supporting < required:

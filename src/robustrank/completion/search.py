@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
-from robustrank.certificate import NoiseStatistics, noise_statistics
+from robustrank.certificate import NoiseStatistics, Support, noise_statistics, supported_part
 from robustrank.completion.contested import agreeing_share, contested
 from robustrank.completion.held_out import (
     HeldOut,
@@ -31,9 +31,8 @@ from robustrank.completion.ridge_path import (
     is_confined,
 )
 from robustrank.completion.sample import Sample, robust_deviation, row_and_column_scales
-from robustrank.completion.support import Support, supported_part
 from robustrank.completion.watch import Watch
-from robustrank.linalg import Point, point_of
+from robustrank.linalg import Point, TangentMap, point_of
 from robustrank.result import RankRow, RankTable
 from robustrank.theory import degrees_of_freedom
 
@@ -111,7 +110,7 @@ class Search:
         self._units = row_and_column_scales(sample)
         self._scaled = sample.divided_by(*self._units)
         self._path = RidgePath()
-        self._zero = _zero_solution(sample, rng)
+        self._zero = _zero_solution(sample)
         self._by_structure = False
         self._noise_structure = largest_structure_of_noise(sample.shape)
         self._compared: dict[int, RankRow] = {}
@@ -282,20 +281,31 @@ class Search:
         inliers = residual <= tolerance
         if 2 * np.sum(residual <= _MOSTLY_BELOW * tolerance) < np.sum(inliers):
             return None
-        support = supported_part(
-            sample,
-            fit.point,
-            inliers,
-            self._rng,
-            by=kept,
-            without=contested(sample, fit.factors, inliers, tolerance, self._rng),
-            agreeing=agreeing_share(sample, fit.factors, inliers, tolerance, self._rng),
-        )
+        by = None if kept is None else (part.tangent(fit.point), to_numpy(kept))
+        support = self._supported(sample, fit.point, inliers, tolerance, by)
         factors = undecided_refitted(sample, fit.factors, support.rows, support.columns, tolerance)
         inliers = np.abs(to_numpy(sample.residual(*factors))) <= tolerance
         relative = tolerance / sample.deviation
         solution = Solution(*self._in_user_units(factors), inliers, support, 0.0, relative)
         return solution if concluded_support(solution, sample.size) else None
+
+    def _supported(
+        self,
+        sample: Sample,
+        point: Point,
+        inliers: Vector,
+        cutoff: float,
+        by: tuple[TangentMap, Vector] | None = None,
+    ) -> Support:
+        """The part that the inliers, which have residuals up to the cutoff, determine."""
+        given = sample, (point.scaled_left, point.right), inliers, cutoff, self._rng
+        return supported_part(
+            sample.tangent(point),
+            inliers,
+            without=np.concatenate(contested(*given)),
+            agreeing=agreeing_share(*given) * sample.size,
+            by=by,
+        )
 
     def _is_surplus(self, fit: Fit, part: Sample, look: PathPoint) -> bool:
         """Whether the last component fits hardly more entries than it has degrees of freedom.
@@ -361,15 +371,7 @@ class Search:
         inliers = to_numpy(fit.weights) > 0.5
         residual = fit.weights * sample.residual(*fit.factors)
         cutoff = CUTOFF * fit.noise
-        support = supported_part(
-            sample,
-            point_of(*fit.factors),
-            inliers,
-            self._rng,
-            with_noise=True,
-            without=contested(sample, fit.factors, inliers, cutoff, self._rng),
-            agreeing=agreeing_share(sample, fit.factors, inliers, cutoff, self._rng),
-        )
+        support = self._supported(sample, point_of(*fit.factors), inliers, cutoff)
         return Solution(
             *fit.factors,
             inliers,
@@ -460,7 +462,7 @@ def _statistics(
     return noise_statistics(residual, predicted, inliers[decided])
 
 
-def _zero_solution(sample: Sample, rng: np.random.Generator) -> Solution | None:
+def _zero_solution(sample: Sample) -> Solution | None:
     """The zero matrix if most entries support it."""
     xp, values = namespace(sample.row_values), sample.row_values
     tolerance = exact_tolerance(sample)
@@ -469,7 +471,7 @@ def _zero_solution(sample: Sample, rng: np.random.Generator) -> Solution | None:
         return None
     left, right = (xp.zeros((n, 0), **like(values)) for n in sample.shape)
     point = Point(left, values[:0], right)
-    support = supported_part(sample, point, inliers, rng)
+    support = supported_part(sample.tangent(point), inliers, agreeing=0.0)
     solution = Solution(left, right, inliers, support, 0.0, tolerance / sample.deviation)
     return solution if concluded_support(solution, sample.size) else None
 
@@ -489,7 +491,7 @@ def concluded_support(solution: Solution, entries: int) -> bool:
     """Whether enough entries support a solution."""
     rank = int(solution.left.shape[1])
     required = required_support(solution.support, entries, rank)[1]
-    return int(np.sum(solution.support.inliers)) >= required
+    return int(np.sum(solution.support.fitted)) >= required
 
 
 def required_support(support: Support, entries: int, rank: int) -> tuple[int, int]:

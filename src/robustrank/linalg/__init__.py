@@ -5,6 +5,7 @@ from robustrank.linalg.least_squares import (
     damped_least_squares,
     null_directions,
     plain_least_squares,
+    preconditioner,
     solve_directly,
     solve_normal_equations,
     unit_leverages,
@@ -33,6 +34,7 @@ from robustrank.linalg.tangent import (
     scattered,
     share_counts,
     share_maxima,
+    share_sums,
 )
 from robustrank.linalg.vectors import (
     frobenius_norm,
@@ -74,6 +76,7 @@ __all__ = [
     "null_directions",
     "plain_least_squares",
     "point_of",
+    "preconditioner",
     "quadratic_forms",
     "quantile_index",
     "retract",
@@ -83,6 +86,7 @@ __all__ = [
     "scattered",
     "share_counts",
     "share_maxima",
+    "share_sums",
     "shortest_half",
     "solve_directly",
     "solve_normal_equations",

@@ -28,6 +28,12 @@ class Shares(Protocol):
         ``weights`` is (k, m), ``least`` is (n1 + n2,), and the result is (k, n1 + n2).
         """
 
+    def sums(self, least: Array, parts: Array) -> Array:
+        """The weight of the rows and columns whose share in a measurement is above ``least``.
+
+        ``parts`` and ``least`` are (n1 + n2,), and the result is (m,).
+        """
+
 
 @dataclass(frozen=True, eq=False)
 class NormalMap:
@@ -341,6 +347,17 @@ def share_counts(tangent: TangentMap, least: Array, weights: Array) -> Array | N
         return share_counts(tangent.inner, least, weights)
     counts = share_counts(tangent.inner, halves_swapped(least, tangent.U.shape[-2]), weights)
     return None if counts is None else halves_swapped(counts, tangent.V.shape[-2])
+
+
+def share_sums(tangent: TangentMap, least: Array, parts: Array) -> Array | None:
+    """The weight of rows and columns with a share above ``least``; see ``Shares.sums``."""
+    if not isinstance(tangent, TangentView):
+        return None if tangent.shares is None else tangent.shares.sums(least, parts)
+    tangent.before(0)
+    if tangent.transposed:
+        least, parts = (halves_swapped(one, tangent.U.shape[-2]) for one in (least, parts))
+    sums = share_sums(tangent.inner, least, parts)
+    return None if sums is None else tangent.kept(sums)
 
 
 def row_blocks(tangent: TangentMap) -> Iterator[tuple[slice, Array]]:

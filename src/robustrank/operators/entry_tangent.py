@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -144,17 +145,34 @@ class EntryShares:
         return self._returned(np.concatenate(maxima))
 
     def counts(self, least: Array, weights: Array) -> Array:
-        limits = np.split(to_numpy(least), [self.U.shape[0]])
         counts = [
-            [np.bincount(parts, w * (shares > limit[parts]), len(limit)) for w in to_numpy(weights)]
-            for limit, (parts, shares) in zip(limits, self._shares, strict=True)
+            [np.bincount(parts, w * larger, size) for w in to_numpy(weights)]
+            for (parts, larger), size in zip(self._larger(least), self._sizes, strict=True)
         ]
         return self._returned(np.concatenate(counts, axis=1))
+
+    def sums(self, least: Array, parts: Array) -> Array:
+        weights = np.split(to_numpy(parts), self._sizes[:1])
+        sides = zip(weights, self._larger(least), strict=True)
+        of_rows, of_columns = (weight[own] * larger for weight, (own, larger) in sides)
+        return self._returned(of_rows + of_columns)
+
+    def _larger(self, least: Array) -> Iterator[tuple[Values, Values]]:
+        """The row of each entry and whether its share is larger, and the same of its column."""
+        limits = np.split(to_numpy(least), self._sizes[:1])
+        for limit, (parts, shares) in zip(limits, self._shares, strict=True):
+            yield parts, shares > limit[parts]
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        return int(self.U.shape[0]), int(self.V.shape[0])
 
     @cached_property
     def _shares(self) -> list[tuple[Values, Values]]:
         """The row of each entry with its share, and the column with its share."""
         rows, columns = to_numpy(self.rows), to_numpy(self.columns)
+        if self.U.shape[1] == 0:  # of the zero matrix
+            return [(rows, np.ones(len(rows))), (columns, np.ones(len(rows)))]
         # Row a of A_i V is row b of V, if the entry is (a, b).
         of_rows, of_columns = (
             np.sum(to_numpy(factor).astype(float) ** 2, axis=1)[others]

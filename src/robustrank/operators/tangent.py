@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -190,6 +190,10 @@ class RowShares:
             total = total + row_counts(rows, least, weights[:, block])
         return total
 
+    def sums(self, least: Array, parts: Array) -> Array:
+        sums = [row_sums(rows, least, parts) for _, rows in self.blocks()]
+        return namespace(sums[0]).concat(sums)
+
 
 def probed_shares(apply: Callable[[Array], Array], U: Array, V: Array) -> RowShares:
     """Shares of a map by products, found by changing one row or column of the matrix at a time.
@@ -232,13 +236,24 @@ def row_counts(rows: Array, least: Array, weights: Array) -> Array:
 
     ``weights`` is (k, m), ``least`` is (n1 + n2,) and the result is (k, n1 + n2).
     """
+    total: Array = 0.0
+    for block, larger in _larger(rows, least, weights.dtype):
+        total = total + weights[:, block] @ larger
+    return total
+
+
+def row_sums(rows: Array, least: Array, parts: Array) -> Array:
+    """Σ of ``parts``, (n1 + n2,), whose share in a measurement is larger than ``least``, (m,)."""
+    sums = [larger @ parts for _, larger in _larger(rows, least, parts.dtype)]
+    return namespace(parts).concat(sums)
+
+
+def _larger(rows: Array, least: Array, dtype: Any) -> Iterator[tuple[slice, Array]]:
+    """Blocks of measurements: one where a share is larger than ``least``, else zero."""
     xp = namespace(rows)
     limits = xp.astype(least, rows.dtype, copy=False)
-    total: Array = 0.0
     for block in _blocks(rows):
-        larger = _shares(rows[block, :, :]) > limits
-        total = total + weights[:, block] @ xp.astype(larger, weights.dtype)
-    return total
+        yield block, xp.astype(_shares(rows[block, :, :]) > limits, dtype)
 
 
 def _blocks(rows: Array) -> Iterator[slice]:

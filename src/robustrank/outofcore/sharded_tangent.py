@@ -74,6 +74,10 @@ class ShardedTangent:
         own = [(part, least) for (part,) in split(weights, self.sizes)]
         return total(self._each(_share_counts, own=own))
 
+    def sums(self, least: Array, parts: Array) -> Array:
+        """The weight of the rows and columns whose share in a measurement is above ``least``."""
+        return np.concatenate(self._each(_share_sums, shared=(least, parts)))
+
     def _each(self, work: Any, own: Any = None, shared: tuple[Any, ...] = ()) -> list[Any]:
         return self.engine.each(work, self.maps, own, shared)
 
@@ -106,6 +110,10 @@ def _share_maxima(part: LinearizedRows, chosen: Array) -> Array:
 
 def _share_counts(part: LinearizedRows, weights: Array, least: Array) -> Array:
     return _shares(part).counts(least, weights)
+
+
+def _share_sums(part: LinearizedRows, least: Array, parts: Array) -> Array:
+    return _shares(part).sums(least, parts)
 
 
 def _shares(part: LinearizedRows) -> RowShares:

@@ -84,7 +84,7 @@ def _is_zero(result: Result) -> bool:
 def _undecided(result: Result) -> str:
     counts = (len(result.undecided_rows), "row"), (len(result.undecided_columns), "column")
     named = " and ".join(counted(*one) for one in counts if one[0])
-    return f"too few trusted entries in {named}" if named else ""
+    return f"too few trusted {noun_of(result)} in {named}" if named else ""
 
 
 def _noise(result: Result) -> str:

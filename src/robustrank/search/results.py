@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
-from robustrank.certificate import Fit, count, exact_tolerance, examine, is_exact_fit, untested
+from robustrank.certificate import (
+    Fit,
+    Support,
+    count,
+    exact_tolerance,
+    examine,
+    is_exact_fit,
+    untested,
+)
 from robustrank.linalg import TangentView, frobenius_norm, symmetric_factors
 from robustrank.metrics import balance, normalized_error
 from robustrank.problem import Problem
@@ -75,12 +83,13 @@ def assemble(
     norm *= units.matrix / unit.units.matrix
     fit = Fit(unit, residual, state.weights, solver.noise_spread(normalized), norm)
     certificate = count(fit, outcome.reason) if tested else untested(fit)
+    support: Support | None = None
     if not certificate.objections:
         check_time()
         tangent = TangentView(solver.tangent(normalized, state), before=lambda _: check_time())
         if not solver.unit_rows:
             tangent = TangentView(tangent, factors=problem.row_factors)
-        certificate = examine(fit, tangent, outcome.reason)
+        certificate, support = examine(fit, tangent, outcome.reason)
     if certificate.is_exact:
         left, right = _without_empty_columns(left, right, _EMPTY * exact_tolerance(problem))
     if problem.symmetric:
@@ -88,6 +97,9 @@ def assemble(
     exact = is_exact_fit(unit, to_numpy(residual))  # in host memory, without launches on a GPU
     exact = namespace(residual).asarray(exact, device=like(residual)["device"])
     cutoff = solver.cutoff(state)
+    decided: tuple[Any, Any] = (np.ones(0, bool), np.ones(0, bool))
+    if support is not None and not certificate.objections:
+        decided = support.rows, support.columns
     last = outcome.history.checks[-1] if outcome.history.checks else None
     return Result(
         left=left * root,
@@ -104,6 +116,8 @@ def assemble(
         iterations=outcome.iterations,
         passes=last.passes if last else 0.0,
         seconds=last.seconds if last else 0.0,
+        undecided_rows=np.flatnonzero(~decided[0]),
+        undecided_columns=np.flatnonzero(~decided[1]),
     )
 
 
@@ -155,7 +169,7 @@ def standing(result: Result) -> tuple[float, ...]:
     certificate = result.certificate
     match result.status:
         case Status.RECOVERED:
-            return (2.0,)
+            return (2.0, certificate.decided_rows + certificate.decided_columns)
         case Status.AMBIGUOUS:
             return (1.5,)
         case Status.ESTIMATED:
