@@ -81,8 +81,8 @@ NOISY_ENTRIES = plant_entries(40, 30, 2, 700, outliers=0.1, noise=0.02, rng=1)
 CALLS: dict[str, tuple[Callable[[], rr.Result], int, int]] = {
     "exact": (lambda: rr.recover(EXACT.A, EXACT.y, 2), 38, 24),
     "noisy, without a rank": (lambda: rr.recover(NOISY.A, NOISY.y), 54, 30),
-    "entries": (lambda: rr.complete(ENTRIES.incomplete, 2), 37, 22),
-    "noisy entries, without a rank": (lambda: rr.complete(NOISY_ENTRIES.incomplete), 39, 22),
+    "entries": (lambda: rr.complete(ENTRIES.incomplete, 2), 38, 22),
+    "noisy entries, without a rank": (lambda: rr.complete(NOISY_ENTRIES.incomplete), 40, 22),
 }
 
 

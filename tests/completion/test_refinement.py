@@ -9,7 +9,7 @@ import pytest
 from completion_samples import in_row_order, planted_sample
 
 from robustrank.completion import Sample, Watch
-from robustrank.completion.refinement import Fit, Inliers, Narrowing, Polishing, exact_tolerance
+from robustrank.completion.refinement import Fit, Inliers, Narrowing, Polishing
 from robustrank.completion.sample import robust_deviation
 from robustrank.linalg import point_of
 from robustrank.run import Run
@@ -54,7 +54,7 @@ def test_polishing_is_exact_without_noise() -> None:
     planted, sample = planted_sample(outliers=0.2, outlier_model="scale")
     fit = Polishing().run(sample, narrowed(planted, sample), WATCH)
     np.testing.assert_allclose(matrix(fit), planted.matrix, atol=1e-9)
-    assert fit.cutoff == exact_tolerance(sample)
+    assert fit.cutoff == sample.tolerance
     assert not fit.has_noise
     inliers = in_row_order(planted, ~planted.outliers)
     np.testing.assert_array_equal(Inliers.of(sample, fit).weights, inliers)

@@ -13,6 +13,7 @@ from robustrank.certificate.determination import error_per_deviation, unidentifi
 from robustrank.certificate.evidence import (
     NoiseFit,
     NoiseStatistics,
+    enough_fits,
     exact_tolerance,
     is_exact_fit,
     noise_statistics,
@@ -41,7 +42,8 @@ _MARGIN = 0.01
 _PREDICTED = 1.25
 _LEAST_REDUNDANCY = 0.1
 _EQUAL = "most measurements are exactly equal, which noise does not produce"
-_UNTESTED = "the run ended before the result was tested"
+UNTESTED = "the run ended before the result was tested"
+NOT_NOISE = "the residuals of the inliers do not look like noise"
 # The evidence that certifies a noisy result. It grows with the degrees of freedom, because near the
 # information limit a wrong matrix that rejects the measurements it does not fit has small residuals
 # too. With many degrees of freedom, the best wrong matrix varies less: by about their square root.
@@ -90,7 +92,7 @@ def untested(fit: Fit) -> Certificate:
     """The certificate of a result that there is no time to test, which is not certified."""
     with np.errstate(over="ignore", invalid="ignore"):
         labels: Labels = np.arange(fit.problem.operator.measurements)
-        return _count(_on_host(fit), labels, quick=True).with_objections(_UNTESTED)
+        return _count(_on_host(fit), labels, quick=True).with_objections(UNTESTED)
 
 
 def _with_objections(certificate: Certificate, reason: StopReason | None) -> Certificate:
@@ -115,18 +117,31 @@ def _objections(certificate: Certificate, reason: StopReason | None) -> Iterator
     if not math.isfinite(certificate.noise):
         yield "too few measurements are inliers"
         return
-    if not certificate.noise <= NOISE_LIMIT:
-        yield (
-            f"the residuals are {100 * certificate.noise:.3g}% of a typical measurement, and "
-            f"results with more than {NOISE_LIMIT:.0%} noise are not certified"
-        )
+    yield from noise_objections(certificate, NOISE_LIMIT)
     if not certificate.evidence >= certificate.required_evidence:
         yield (
             f"the evidence for the fit is {certificate.evidence:.0f}; at least "
             f"{certificate.required_evidence:.0f} is required"
         )
-    if not certificate.inliers > (0.5 + _MARGIN) * certificate.independent:
+
+
+def noise_objections(certificate: Certificate, limit: float) -> Iterator[str]:
+    """What speaks against a fit up to noise, by counting, for measurements of any kind.
+
+    ``limit`` is the largest noise of a certified result.
+    """
+    if not certificate.noise <= limit:
+        yield (
+            f"the residuals are {100 * certificate.noise:.3g}% of a typical measurement, and "
+            f"results with more than {limit:.0%} noise are not certified"
+        )
+    if not certificate.supporting > (0.5 + _MARGIN) * certificate.independent:
         yield "the inliers are not a majority of the measurements"
+    if certificate.supporting < certificate.degrees_of_freedom + _REDUNDANT:
+        yield (
+            f"with noise, {_REDUNDANT} inliers more than the {certificate.degrees_of_freedom:,} "
+            "degrees of freedom are needed"
+        )
 
 
 def _on_host(fit: Fit) -> Fit:
@@ -173,7 +188,7 @@ def _of_part(
     if not problem.symmetric:
         freedom = support.degrees_of_freedom(problem.rank)
     supporting = int(np.count_nonzero(groups_with_majority(labels, support.fitted)))
-    required = required_fits(problem, certificate.independent, freedom)
+    required = enough_fits(certificate.tolerance, certificate.independent, freedom)
     objections = support.objections if supporting < required else ()
     return replace(
         certificate,
@@ -214,15 +229,11 @@ def _noise_examined(
             (values / spread)[inside], (y - values)[inside], inlier[inside]
         ),
     )
-    return replace(certificate, objections=tuple(_noise_objections(certificate)))
+    return replace(certificate, objections=tuple(_tested_objections(certificate)))
 
 
-def _noise_objections(certificate: Certificate) -> Iterator[str]:
-    if certificate.inliers < certificate.degrees_of_freedom + _REDUNDANT:
-        yield (
-            f"with noise, {_REDUNDANT} inliers more than the {certificate.degrees_of_freedom} "
-            "degrees of freedom are needed"
-        )
+def _tested_objections(certificate: Certificate) -> Iterator[str]:
+    yield from noise_objections(certificate, NOISE_LIMIT)  # if only a part is decided
     if not certificate.matrix_error <= _ERROR_LIMIT:
         yield (
             f"noise of this size would cause an error of {100 * certificate.matrix_error:.0f}% of "
@@ -232,7 +243,7 @@ def _noise_objections(certificate: Certificate) -> Iterator[str]:
     if not (certificate.held_out_error <= _HELD_OUT_LIMIT and predictive):
         yield "measurements that were left out of the fit are not predicted by it"
     if not NoiseStatistics(*certificate.noise_statistics).look_like_noise():
-        yield "the residuals of the inliers do not look like noise"
+        yield NOT_NOISE
 
 
 def _count(fit: Fit, labels: Labels, *, quick: bool = False) -> Certificate:
@@ -249,7 +260,7 @@ def _count(fit: Fit, labels: Labels, *, quick: bool = False) -> Certificate:
     inliers = groups_with_majority(labels, to_numpy(inlier_rows))
     count, total = int(np.count_nonzero(inliers)), len(inliers)
     deviation = _deviation(fit, inlier_rows, freedom)
-    required = required_fits(problem, total, freedom)
+    required = required_fits(problem, total)
     is_exact = int(np.count_nonzero(exact)) >= required
     # An exact fit needs no comparison with a trivial prediction, which would take passes.
     no_passes = is_exact or quick

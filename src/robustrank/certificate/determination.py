@@ -27,9 +27,8 @@ _STEPS_PER_DEGREE = 10
 _REFINEMENTS = 5
 _TRACE_PROBES, _TRACE_ACCURACY = 2, 1e-2
 # A measurement is checked by the others if an error of it would leave more than this share of the
-# error. Chance fits one random target in a hundred this closely, and never the same measurement in
-# every probe.
-_CLOSE, _ROUNDINGS, _PROBES = 1e-2, 1e5, 5
+# error, in at least one of five probes.
+_CLOSE, _PROBES = 1e-2, 5
 # With a preconditioner, the largest number of steps; they end at an accuracy of √epsilon.
 _PRECONDITIONED_STEPS = 1000
 # A row or column is part of a change if it differs by this share of what one undetermined direction
@@ -134,30 +133,30 @@ def unchecked(tangent: TangentMap, fitted: Array, labels: Labels) -> Selection:
 
     The fitted measurements may determine the matrix while some part of it depends on no more
     measurements than it has unknowns: for example, if the number of sampled entries of a row is the
-    rank. Those measurements are fitted whatever their values. The test fits random targets; a
-    measurement that is fitted closely in every probe is not checked by the others. Measurements
+    rank. Those measurements are fitted whatever their values. The test fits targets of random sign;
+    a measurement that is fitted closely in every probe is not checked by the others. Measurements
     with the same label are repetitions, which get the same target: they do not check each other.
     """
     left = tangent.U
     xp = namespace(left)
     rng = np.random.default_rng(0)
     freedom = degrees_of_freedom(left.shape[0], tangent.V.shape[0], left.shape[1])
-    close = max(_CLOSE, _ROUNDINGS * epsilon(left))
     slight = epsilon(left) * xp.sum(fitted)
     close_in_all = fitted > 0
     # Repetitions may differ in their sign, so targets have the sign of a random measurement.
     along = xp.sign(tangent.apply(_random_tangent_vector(tangent, rng)))
     for _ in range(_PROBES):
-        target = along * xp.asarray(rng.standard_normal(labels.max() + 1)[labels], **like(left))
+        signs = rng.integers(0, 2, labels.max() + 1)[labels] * 2.0 - 1
+        target = along * xp.asarray(signs, **like(left))
         W = damped_least_squares(
             tangent,
             fitted,
             target,
             slight,
-            tolerance=xp.asarray(0.01 * close, **like(left)),
+            tolerance=xp.asarray(_CLOSE**2, **like(left)),
             max_iterations=_STEPS_PER_DEGREE * freedom,
         )
-        close_in_all = close_in_all & (xp.abs(target - tangent.apply(W)) < close)
+        close_in_all = close_in_all & (xp.abs(target - tangent.apply(W)) < _CLOSE)
         if not bool(xp.any(close_in_all)):
             break
     return to_numpy(close_in_all)

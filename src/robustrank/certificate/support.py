@@ -22,10 +22,13 @@ Values = np.ndarray[Any, Any]
 _INFORMS = 1e-6
 # A row or column is supported by at least two measurements more than it has unknowns.
 EXTRA = 2
-# If the rejected measurements are at least twice the rank plus this number, a second solution that
-# they agree on would be found.
-_SEARCHABLE = 5
-_CONTESTABLE = 0.4
+# A second solution fits at least one rejected measurement for every two that it loses, and five
+# more than it has unknowns. It is looked for where the rejected ones are at least 0.4 times as many
+# as those that are fitted: with noise, some fit both.
+COMPARABLE, BEYOND_CHANCE, _CONTESTABLE = 0.5, 5, 0.4
+# The opposite sign is a second solution only if enough measurements agree on it that small ones,
+# which fit both signs up to noise, could decide.
+OPPOSITE = 0.6
 # The probability that outliers at random positions are responsible for some part of the result.
 _BY_CHANCE = 1e-4
 _ROUNDS = 15
@@ -109,16 +112,12 @@ class Parts:
         tail = betainc(np.maximum(needed, 1), np.maximum(informing - needed + 1, 1), rate)
         probability = np.where(needed > 0, tail, 1.0)
         contradiction = 2 * self.outliers >= self.total
-        searchable = self.rejected >= 2 * rank + _SEARCHABLE
+        searchable = self.rejected >= 2 * rank + BEYOND_CHANCE
         probability = np.where(contradiction | searchable, 0.0, probability)
         return np.asarray(probability > _BY_CHANCE / len(probability))
 
     def contestable(self, rank: int) -> list[int]:
-        """The parts where a second solution could have at least half of the support.
-
-        The share of rejected measurements may be a little lower, because some measurements fit both
-        solutions.
-        """
+        """The parts where a second solution could have half of the support."""
         enough = self.rejected > rank
         return np.flatnonzero(enough & (self.rejected >= _CONTESTABLE * self.supporting)).tolist()
 

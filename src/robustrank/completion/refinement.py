@@ -93,7 +93,7 @@ class Polishing:
 
     def run(self, sample: Sample, fit: Fit, watch: Watch) -> Fit:
         """The fit after convergence."""
-        exact = exact_tolerance(sample)
+        exact = sample.tolerance
         for step in range(self.steps):
             inliers = Inliers.of(sample, fit)
             deviation = inliers.deviation(sample, fit.point)
@@ -131,11 +131,6 @@ class Inliers:
         if count == 0:
             return math.inf
         return robust_deviation(chosen) / math.sqrt(max(1 - free / count, 0.1))
-
-
-def exact_tolerance(sample: Sample) -> float:
-    """The largest |residual| of an exact fit."""
-    return max(1e-7, 1000 * epsilon(sample.row_values)) * sample.deviation
 
 
 def _least_damping(sample: Sample) -> float:

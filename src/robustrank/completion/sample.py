@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, inverse_permutation, like, namespace
+from robustrank.backend import Array, epsilon, inverse_permutation, like, namespace
+from robustrank.certificate import relative_tolerance
 from robustrank.linalg import Point, lower_median
 from robustrank.operators import Entries, EntryTangent, SortedEntries
 from robustrank.theory import half_normal_quantile
@@ -70,6 +71,16 @@ class Sample:
         """The standard deviation of normal values of the typical size; zeros do not count."""
         nonzero = self.row_values[self.row_values != 0]
         return robust_deviation(nonzero) if nonzero.shape[0] else 1.0
+
+    @property
+    def relative_tolerance(self) -> float:
+        """The largest |residual| of an exact fit, relative to the deviation."""
+        return relative_tolerance(epsilon(self.row_values))
+
+    @property
+    def tolerance(self) -> float:
+        """The largest |residual| of an exact fit."""
+        return self.relative_tolerance * self.deviation
 
     def divided_by(self, rows: Array, columns: Array) -> Sample:
         """The sample with each value divided by a number for its row and one for its column."""

@@ -88,7 +88,7 @@ class EntryTangent:
             )
         return NormalMap(product, blocks)
 
-    @property
+    @cached_property
     def shares(self) -> Shares:
         """From the positions."""
         counts, others = to_numpy(self.by_rows.counts), to_numpy(self.by_rows.others)
