@@ -6,7 +6,6 @@ A part of a sentence is enough; line breaks do not matter.
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,11 @@ from robustrank.certificate import (
     held_out,
     parts,
     rank_check,
+    support,
 )
 from robustrank.completion import conclusion as completed
-from robustrank.completion import contested, refinement, repair, sample, support
 from robustrank.completion import held_out as held_out_entries
+from robustrank.completion import sample
 from robustrank.completion import search as completion
 from robustrank.completion.ridge_path import RidgePath
 from robustrank.operators import linear_map
@@ -60,11 +60,6 @@ def small(number: float) -> str:
 
 def _inner_accuracy(misfit: float) -> float:
     return float(gauss_newton.GaussNewton._accuracy(np.asarray(misfit), 1e-16))
-
-
-def _tolerance_of_completion() -> float:
-    sample: Any = SimpleNamespace(row_values=np.ones(1), deviation=1.0)
-    return refinement.exact_tolerance(sample)
 
 
 _path = RidgePath()
@@ -120,12 +115,13 @@ STATED: dict[str, list[str]] = {
         f"within the tolerance are below {evidence._MOSTLY_BELOW:g} times it, they are noise",
         f"more than {word(evidence._BEYOND - 1)} residuals (plus {word(evidence._BEYOND - 1)} "
         f"times {_exact} m) are above the tolerance and within {word(evidence._BEYOND)} times it",
-        f"must fit d + {evidence._MARGIN} + {evidence._MARGIN} · {_exact} m measurements",
-        f"may be fitted to {small(determination._CLOSE)} in all of "
-        f"{word(determination._PROBES)} cases",
-        f"(below {small(parts._INFORMS)} of the largest, in energy)",
-        f"must be at most {small(parts._BY_CHANCE)} divided by the number of rows and columns",
-        f"Where at least 2 r + {parts._SEARCHABLE} are rejected",
+        f"must fit d + {evidence.MARGIN} + {evidence.MARGIN} · {_exact} m measurements",
+        f"may be fitted to {determination._CLOSE:g} in all of {word(determination._PROBES)} cases",
+        f"(below {small(support._INFORMS)} of the largest, in energy)",
+        f"that differ by {percent(determination._CHANGED)} of what one",
+        f"At least {word(support.EXTRA)} measurements more than the rank",
+        f"must be at most {small(support._BY_CHANCE)} divided by the number of rows and columns",
+        f"Where at least 2 r + {support.BEYOND_CHANCE} are rejected",
         f"The last step is at most {_last_step:g} σ_r (or {_last_roundings:,.0f} roundings of ‖X‖",
         f"is below τ and above {evidence._CLEARLY_LARGER:g} σ add",
         f"if there are at most {base._FEW_UNKNOWNS} unknowns r (n1 + n2)",
@@ -160,12 +156,12 @@ STATED: dict[str, list[str]] = {
         f"{evidence._LARGEST_KURTOSIS:g}",
         f"at most {percent(evidence._MOST_NEAR)} of the inliers' number may be rejected",
         f"by a margin of {percent(conclusion._MARGIN)}",
-        f"at least {parts._CONTESTABLE:g} times as many as the supporting ones",
-        f"fits {word(second_solution._BEYOND_CHANCE)} measurements more than it has parameters "
+        f"at least {support._CONTESTABLE:g} times as many as the supporting ones",
+        f"fits {word(support.BEYOND_CHANCE)} measurements more than it has parameters "
         f"(for noise: to {second_solution._WITHIN_NOISE:g} σ)",
         f"(a cosine above {second_solution._PARALLEL:g}, or less than "
         f"{percent(second_solution._NEGLIGIBLE)} of its norm)",
-        f"at least {second_solution._OPPOSITE:g} times as many as the inliers",
+        f"at least {support.OPPOSITE:g} times as many as the inliers",
     ],
     "docs/guide/completion.md": [
         f"alternating {sample._LEVEL:g}-quantiles of log |value|",
@@ -174,17 +170,15 @@ STATED: dict[str, list[str]] = {
         f"leaves at most {percent(completion._EXPLAINED)} of a typical entry",
         f"searched again in their own units, at most {word(completion._LEVELS - 1)} times",
         f"more than {large_pca._LARGE // 10**6} million entries is split",
-        f"at least {word(repair.EXTRA)} inliers more than unknowns",
-        f"are inliers ({percent(support._MAJORITY_WITH_NOISE)} with noise)",
-        f"(in {word(support._TRIALS)} random trials, more than {percent(support._UNCHECKED)} of an "
-        f"error is left as its residual; {percent(support._UNCHECKED_BY_NOISE)} with noise)",
+        f"at least {word(support.EXTRA)} inliers more than unknowns",
+        f"(in {word(determination._PROBES)} random trials, more than "
+        f"{percent(determination._CLOSE)} of an error is left as its residual)",
         f"the probability that they determine the row is at most {small(support._BY_CHANCE)}",
-        f"does not fit nearly as many entries ({contested._OPPOSITE:g} times)",
-        f"its residual is at most {small(_tolerance_of_completion())} (1,000 machine epsilons in "
-        "float32) of a typical entry",
-        f"and {word(completion._MARGIN)} more than it has degrees of freedom",
-        f"needs {percent(completed._SUPPORT)} of the entries and "
-        f"{completed._SUPPORT_PER_UNKNOWN:g} for each degree of freedom; noise of at most "
+        f"does not fit nearly as many entries ({support.OPPOSITE:g} times)",
+        f"its residual is at most {_exact} (1,000 machine epsilons in float32) of a typical entry",
+        f"and {word(evidence.MARGIN)} more than it has degrees of freedom",
+        f"needs {percent(0.5 + conclusion._MARGIN)} of the entries and "
+        f"{conclusion._REDUNDANT} more than degrees of freedom; noise of at most "
         f"{percent(completed._LARGEST_NOISE)} of a typical entry",
         f"({completed._BETTER:g} to {completed._WORSE:g} times) and show an error of the matrix of "
         f"at most {percent(completed._LARGEST_ERROR)}",
@@ -207,7 +201,7 @@ STATED: dict[str, list[str]] = {
         "larger ones",
     ],
     "docs/guide/troubleshooting.md": [
-        f"A row needs at least {word(repair.EXTRA)} more inliers than the rank",
+        f"A row needs at least {word(support.EXTRA)} more inliers than the rank",
         f"results with more than {conclusion.NOISE_LIMIT:.0%} noise are not certified",
     ],
     "README.md": [

@@ -79,7 +79,8 @@ class Judged:
     def _exact_limit(self) -> float:
         if self.row.get("single"):
             return _LARGEST_OF_SINGLE
-        return _LARGEST_OF_ENTRIES if "decided_error" in self.row else _LARGEST
+        of_recover = "passes" in self.row or "decided_error" not in self.row
+        return _LARGEST if of_recover else _LARGEST_OF_ENTRIES
 
     def _limit(self, oracle: float) -> float:
         negligible = _LARGEST_OF_SINGLE if self.row.get("single") else _NEGLIGIBLE

@@ -160,6 +160,10 @@ def _described(problem: Problem, result: Result) -> Row:
             "oracle": _rounded(problem.oracle()),
             "passes": _rounded(float(result.passes), 6),
         }
+        if not (decided[0].all() and decided[1].all()):
+            row["undecided"] = [int((~part).sum()) for part in decided]
+            row["decided_error"] = _rounded(_error(problem, left, right, decided))
+            row["decided_oracle"] = row["oracle"]
     else:
         known = problem.entries
         row |= {
@@ -211,9 +215,13 @@ def _norm(problem: Problem) -> float:
     return float(np.linalg.norm(problem.left @ problem.right.T)) or 1.0
 
 
-def _error(problem: Problem, left: Array, right: Array) -> float:
-    missed = np.linalg.norm(left @ right.T - problem.left @ problem.right.T)
-    return float(missed) / _norm(problem)
+def _error(
+    problem: Problem, left: Array, right: Array, decided: tuple[Array, Array] | None = None
+) -> float:
+    """The error of the matrix, or of its decided rows and columns, relative to its norm."""
+    missed = left @ right.T - problem.left @ problem.right.T
+    part = missed if decided is None else missed[np.ix_(*decided)]
+    return float(np.linalg.norm(part)) / _norm(problem)
 
 
 def _error_bars(problem: Problem, result: Result) -> Row:

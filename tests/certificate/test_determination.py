@@ -7,9 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import robustrank as rr
-from robustrank.certificate import all_are_cross_checked, examine, undetermined_part
+from robustrank.backend import to_numpy
+from robustrank.certificate import supported_part, undetermined_part
+from robustrank.certificate.determination import (
+    _distances_from_common_change,
+    _solve_sylvester,
+    unchecked,
+)
 from robustrank.linalg import TangentMap
 from robustrank.operators import StoredTangent, UnstoredTangent, as_operator
 from robustrank.simulate import Planted
@@ -95,7 +102,8 @@ def test_a_row_with_as_many_entries_as_the_rank_is_not_cross_checked(
         tangent = tangent_map(A, left, right, stored)
         fitted = np.ones(len(A), dtype)
         assert undetermined_part(tangent, fitted) is None
-        assert all_are_cross_checked(tangent, fitted, np.arange(len(A))) is expected
+        found = unchecked(tangent, fitted, np.arange(len(A)))
+        assert (not found.any()) is expected
 
 
 def test_random_measurements_beyond_the_degrees_of_freedom_are_cross_checked() -> None:
@@ -105,10 +113,11 @@ def test_random_measurements_beyond_the_degrees_of_freedom_are_cross_checked() -
     left, right = bases(rng, n1, n2, r)
     for m, expected in ((freedom, False), (freedom + 4, True), (3 * freedom, True)):
         tangent = as_operator(rng.standard_normal((m, n1, n2))).tangent(left, right)
-        assert all_are_cross_checked(tangent, np.ones(m), np.arange(m)) is expected
+        found = unchecked(tangent, np.ones(m), np.arange(m))
+        assert (not found.any()) is expected
 
 
-def test_a_row_that_depends_on_an_outlier_is_not_certified() -> None:
+def test_a_row_that_depends_on_an_outlier_is_not_decided() -> None:
     """With three entries of a row at rank 2, nobody can tell which one is wrong."""
     rng = np.random.default_rng(6)
     left, right = bases(rng, 20, 15, 2)
@@ -121,7 +130,13 @@ def test_a_row_that_depends_on_an_outlier_is_not_certified() -> None:
     y[1] += 1.0
     result = rr.recover(A, y, 2)
     assert result.certificate.exact_fits >= result.certificate.required  # the count is not enough
-    assert not result.certified
+    assert result.status is rr.Status.RECOVERED
+    assert 0 in result.undecided_rows
+    assert result.certificate.decided_rows == 20 - len(result.undecided_rows)
+    decided = np.setdiff1d(np.arange(20), result.undecided_rows)
+    assert len(decided) > 15
+    assert len(result.undecided_columns) == 0
+    np.testing.assert_allclose(result.matrix[decided], M[decided], atol=1e-9)
 
 
 @pytest.mark.parametrize("solver", ["auto", "median-tgd"])
@@ -134,7 +149,10 @@ def test_sampled_entries_never_certify_a_wrong_matrix(solver: str) -> None:
         A = sampled_entries(rng, 40, 30, 900)
         y = A.reshape(900, -1) @ M.ravel()
         result = rr.recover(A, y, 1, solver=solver)
-        wrong = np.linalg.norm(result.matrix - M) > 1e-6 * np.linalg.norm(M)
+        missed = result.matrix - M
+        missed[result.undecided_rows] = 0
+        missed[:, result.undecided_columns] = 0
+        wrong = np.linalg.norm(missed) > 1e-6 * np.linalg.norm(M)
         assert not (result.status is rr.Status.RECOVERED and wrong)
         enough += result.certificate.exact_fits >= result.certificate.required
     assert enough > 0  # the count alone would have certified it
@@ -144,15 +162,49 @@ def test_sampled_entries_never_certify_a_wrong_matrix(solver: str) -> None:
 @pytest.mark.parametrize(
     ("check", "failed"),
     [
-        ("undetermined_part", lambda tangent, _: tangent.U),
-        ("all_are_cross_checked", lambda *_: False),
+        ("changed_parts", lambda *arguments: arguments[-1]),
+        ("unchecked", lambda _, fitted, *__: to_numpy(fitted) > 0),
     ],
 )
 def test_every_result_is_checked_before_it_is_certified(
     check: str, failed: Any, solver: str, small: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not rr.recover(small.A, small.y, 2, solver=solver).certificate.objections
-    monkeypatch.setattr(import_module(examine.__module__), check, failed)
+    module = import_module(supported_part.__module__)
+    monkeypatch.setattr(module, "undetermined_part", lambda tangent, _: tangent.U)
+    monkeypatch.setattr(module, "changed_parts", lambda *_: np.zeros(35, bool))
+    monkeypatch.setattr(module, check, failed)
     result = rr.recover(small.A, small.y, 2, solver=solver)
     assert result.certificate.objections
     assert not result.certified
+
+
+def test_sylvester_equation() -> None:
+    rng = np.random.default_rng(1)
+    A, B, C = (rng.standard_normal((3, 3)) for _ in range(3))
+    A, B = A @ A.T, B @ B.T
+    expected = scipy.linalg.solve_sylvester(A, B, C)
+    np.testing.assert_allclose(_solve_sylvester(A, B, C), expected, rtol=1e-8)
+
+
+def test_sylvester_equation_that_is_singular() -> None:
+    """The smallest solution, where SciPy would return numbers of the size 1e16."""
+    A, B = np.diag([2.0, 0.0]), np.diag([3.0, 0.0])
+    K = _solve_sylvester(A, B, np.ones((2, 2)))
+    np.testing.assert_allclose(K, [[1 / 5, 1 / 2], [1 / 3, 0]])
+
+
+@pytest.mark.parametrize(("dtype", "tiny"), [("float32", 1e-21), ("float64", 1e-170)])
+def test_rows_of_the_factors_may_be_tiny(dtype: str, tiny: float) -> None:
+    """The square of their size is not a number of the dtype."""
+    rng = np.random.default_rng(1)
+    U, V = (rng.standard_normal((n, 2)) for n in (9, 7))
+    K = rng.standard_normal((2, 2))
+    dU, dV = U @ K, -V @ K.T
+    dU[4] += [1.0, 2.0]  # no common change
+    U[3], dU[3] = tiny * U[3], tiny * dU[3]
+    dU, dV, U, V = (part.astype(dtype).astype(float) for part in (dU, dV, U, V))
+    errors = _distances_from_common_change(dU, dV, U, V, np.ones(16, bool))
+    expected = np.where(np.arange(16) == 4, np.sqrt(5), 0.0)
+    np.testing.assert_allclose(errors, expected, atol=1e-4)
+    assert errors[3] < 1e-4 * tiny

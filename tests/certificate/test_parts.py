@@ -8,13 +8,18 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from robustrank.certificate.parts import Parts, name_parts
+from robustrank.certificate.parts import name_parts
+from robustrank.certificate.support import Informing, Parts, Support
 from robustrank.operators import StoredTangent, UnstoredTangent
 
 
 def parts_of(supporting: Any, rejected: Any, total: int, total_rejected: float) -> Parts:
     supporting, rejected = (np.asarray(counts, float) for counts in (supporting, rejected))
-    return Parts(supporting, rejected, 2, total, total_rejected)
+    return Parts(supporting, rejected, total, total_rejected - rejected + supporting)
+
+
+def numbers(flags: Any) -> list[int]:
+    return np.flatnonzero(flags).tolist()
 
 
 def tangent_of(energies: Any, rows: int) -> StoredTangent:
@@ -25,9 +30,8 @@ def tangent_of(energies: Any, rows: int) -> StoredTangent:
 
 
 def counted(energies: Any, rows: int, labels: Any, fitted: Any) -> Parts:
-    parts = Parts.counted(tangent_of(energies, rows), labels, fitted)
-    assert parts is not None
-    return parts
+    support = Support(np.ones(rows, bool), np.ones(len(energies[0]) - rows, bool), fitted)
+    return Informing(tangent_of(energies, rows), labels, fitted).parts(support)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +56,8 @@ def test_measurements_that_depend_on_a_part_are_counted() -> None:
     parts = counted(energies, 2, np.arange(5), fitted)
     assert parts.supporting.tolist() == [2, 3, 4]
     assert parts.rejected.tolist() == [1, 0, 1]
-    assert (parts.rows, parts.total, parts.total_rejected) == (2, 5, 1)
+    assert parts.total == 5
+    assert parts.outliers.tolist() == [2, 4, 4]
 
 
 def test_repetitions_count_as_one() -> None:
@@ -71,22 +76,36 @@ def test_negligible_dependence_is_not_counted() -> None:
     assert parts.supporting.tolist() == [3, 2]
 
 
-def test_parts_are_not_counted_if_the_tangent_map_is_not_stored() -> None:
+def test_every_measurement_informs_everything_if_the_tangent_map_is_not_stored() -> None:
     U = np.ones((2, 1))
     unstored = UnstoredTangent(None, U, U)  # type: ignore[arg-type]
-    assert Parts.counted(unstored, np.arange(3), np.ones(3, bool)) is None
+    fitted, whole = np.asarray([True, True, False]), np.ones(2, bool)
+    informing = Informing(unstored, np.arange(3), fitted)
+    parts = informing.parts(Support(whole, whole, fitted))
+    assert (parts.supporting.tolist(), parts.rejected.tolist()) == ([2] * 4, [1] * 4)
+    assert informing.only(np.ones(4, bool)).all()
+    assert not informing.only(np.arange(4) > 0).any()
+
+
+def test_measurements_that_inform_other_parts_do_not_count() -> None:
+    energies = np.asarray([[1.0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 1e-9, 1]])
+    informing = Informing(tangent_of(energies, 2), np.arange(4), np.ones(4, bool))
+    assert informing.only(np.asarray([True, False, True])).tolist() == [True, True, False, True]
 
 
 def test_part_without_a_majority() -> None:
     parts = parts_of([10, 5, 4, 0], [3, 5, 6, 0], 100, 9)
-    assert parts.without_majority() == [1, 2, 3]
-    assert parts.names(parts.without_majority()) == "row 1 and columns 0–1"
+    assert numbers(parts.without_majority()) == [1, 2, 3]
+
+
+def test_part_with_hardly_more_measurements_than_unknowns() -> None:
+    assert numbers(parts_of([3, 4, 3.999999], [0, 0, 0], 100, 9).with_too_few(2)) == [0]
 
 
 def test_part_with_few_measurements_could_be_determined_by_chance() -> None:
     """10 % of 1,000 measurements are rejected. Three others determine a row of rank 2."""
     few = parts_of([3, 50], [0, 0], 1000, 100)
-    assert few.possibly_by_chance(rank=2) == [0]
+    assert numbers(few.possibly_by_chance(rank=2)) == [0]
 
 
 @pytest.mark.parametrize("supporting", range(2, 40))
@@ -95,19 +114,19 @@ def test_chance_is_the_tail_of_the_binomial_distribution(supporting: int) -> Non
     parts = parts_of([supporting] * 2, [rejected] * 2, total, total_rejected)
     rate = (total_rejected - rejected + supporting) / total
     probability = binom.sf(supporting - rank - 1, supporting + rejected, rate)
-    assert (parts.possibly_by_chance(rank) == [0, 1]) == bool(probability > 1e-4 / 2)
+    assert (numbers(parts.possibly_by_chance(rank)) == [0, 1]) == bool(probability > 1e-4 / 2)
 
 
 def test_outliers_cannot_be_a_majority() -> None:
     """If the row were wrong, more than half of all measurements would be outliers."""
-    assert parts_of([6], [0], 20, 4).possibly_by_chance(1) == []
-    assert parts_of([5], [0], 20, 4).possibly_by_chance(1) == [0]
+    assert numbers(parts_of([6], [0], 20, 4).possibly_by_chance(1)) == []
+    assert numbers(parts_of([5], [0], 20, 4).possibly_by_chance(1)) == [0]
 
 
 def test_where_many_are_rejected_a_second_answer_is_searched_for() -> None:
     many, few = parts_of([14], [9], 100, 40), parts_of([14], [8], 100, 40)
-    assert many.possibly_by_chance(rank=2) == []
-    assert few.possibly_by_chance(rank=2) == [0]
+    assert numbers(many.possibly_by_chance(rank=2)) == []
+    assert numbers(few.possibly_by_chance(rank=2)) == [0]
 
 
 @pytest.mark.parametrize(

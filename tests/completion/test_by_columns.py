@@ -62,7 +62,7 @@ def test_the_factor_of_some_columns_explains_all(monkeypatch: pytest.MonkeyPatch
     np.testing.assert_array_equal(inliers, ~outliers)
     fitted = np.asarray(solution.left) @ np.asarray(solution.right).T
     np.testing.assert_allclose(fitted[inliers], X[inliers], atol=1e-6)
-    np.testing.assert_array_equal(solution.support.inliers, solution.inliers)
+    np.testing.assert_array_equal(solution.support.fitted, solution.inliers)
     assert solution.support.columns.all()
     assert 0.5 < deviation / X[~outliers].std() < 1.5
 

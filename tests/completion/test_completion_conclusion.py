@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from completion_samples import planted_sample
 
+from robustrank.certificate import NoiseStatistics, Support
 from robustrank.completion.conclusion import certified, unfinished
 from robustrank.completion.held_out import HeldOut
 from robustrank.completion.noisy_fit import EmpiricalBayes
 from robustrank.completion.search import Solution
-from robustrank.completion.support import Support
 from robustrank.completion.watch import Watch
 from robustrank.result import Certificate, Status
 from robustrank.result.certificate import conclude
@@ -35,13 +35,12 @@ NOISY = replace(
     noisy=EmpiricalBayes(sweeps=1).run(SAMPLE, (PLANTED.left, PLANTED.right), Watch(Run())),
     held_out=GOOD,
     structure=1.0,
-    tail=0.41,
     noise_level=0.1,
 )
 
 
 def supported_by(solution: Solution, count: int) -> Solution:
-    return replace(solution, support=replace(solution.support, inliers=np.arange(700) < count))
+    return replace(solution, support=replace(solution.support, fitted=np.arange(700) < count))
 
 
 def status_of(certificate: Certificate) -> Status:
@@ -67,7 +66,7 @@ def test_a_majority_must_support_an_exact_matrix() -> None:
     assert status_of(certified(supported_by(EXACT, 351), 702)) is Status.INCONCLUSIVE
     certificate = certified(supported_by(EXACT, 350), 700)
     assert status_of(certificate) is Status.INCONCLUSIVE
-    assert certificate.objections == ("too few entries support the matrix",)
+    assert certificate.objections == ("too few measurements support the matrix",)
     assert (certificate.supporting, certificate.required) == (350, 351)
 
 
@@ -79,8 +78,11 @@ def test_a_majority_must_support_an_exact_matrix() -> None:
             "results with more than 30% noise are not certified",
             {"noise_level": 0.3},
         ),
-        ({"tail": 0.30}, "not distributed like noise", {"tail": 0.31}),
-        ({"tail": 0.71}, "not distributed like noise", {"tail": 0.7}),
+        (
+            {"statistics": NoiseStatistics(3.6, 0.0, 0.0, 3.0, 0.0)},
+            "the residuals of the inliers do not look like noise",
+            {"statistics": NoiseStatistics(3.5, 0.0, 0.0, 3.0, 0.0)},
+        ),
         ({"structure": 1.21}, "the residuals have structure", {"structure": 1.2}),
         (
             {"held_out": replace(GOOD, error=1.41)},
@@ -112,14 +114,13 @@ def test_every_objection_with_noise(
 
 
 def test_support_with_noise() -> None:
-    assert status_of(certified(supported_by(NOISY, 420), 700)) is Status.ESTIMATED
-    few = certified(supported_by(NOISY, 419), 700).objections
-    assert few == ("fewer than 60% of the entries support the matrix",)
-    # Three for each degree of freedom, where that is more.
-    assert status_of(certified(supported_by(NOISY, 3 * FREE), 500)) is Status.ESTIMATED
-    few = certified(supported_by(NOISY, 3 * FREE - 1), 500).objections
-    assert len(few) == 1
-    assert f"3 entries for each of the {FREE} degrees of freedom" in few[0]
+    assert status_of(certified(supported_by(NOISY, 358), 700)) is Status.ESTIMATED
+    few = certified(supported_by(NOISY, 357), 700).objections
+    assert few == ("the inliers are not a majority of the measurements",)
+    # Thirty more than degrees of freedom, where that is more.
+    assert status_of(certified(supported_by(NOISY, FREE + 30), 200)) is Status.ESTIMATED
+    few = certified(supported_by(NOISY, FREE + 29), 200).objections
+    assert few == (f"with noise, 30 inliers more than the {FREE} degrees of freedom are needed",)
 
 
 def test_a_stopped_search_claims_nothing() -> None:
@@ -136,7 +137,7 @@ def test_a_stopped_search_claims_nothing() -> None:
 def test_a_matrix_that_was_not_tested_is_not_certified() -> None:
     for solution in (EXACT, NOISY):
         certificate = certified(solution, 700, tested=False)
-        assert certificate.objections == ("the run ended before rows and columns were tested",)
+        assert certificate.objections == ("the run ended before the result was tested",)
         assert status_of(certificate) is Status.INCONCLUSIVE
 
 

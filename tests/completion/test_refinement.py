@@ -9,7 +9,7 @@ import pytest
 from completion_samples import in_row_order, planted_sample
 
 from robustrank.completion import Sample, Watch
-from robustrank.completion.refinement import Fit, Inliers, Narrowing, Polishing, exact_tolerance
+from robustrank.completion.refinement import Fit, Inliers, Narrowing, Polishing
 from robustrank.completion.sample import robust_deviation
 from robustrank.linalg import point_of
 from robustrank.run import Run
@@ -54,17 +54,17 @@ def test_polishing_is_exact_without_noise() -> None:
     planted, sample = planted_sample(outliers=0.2, outlier_model="scale")
     fit = Polishing().run(sample, narrowed(planted, sample), WATCH)
     np.testing.assert_allclose(matrix(fit), planted.matrix, atol=1e-9)
-    assert fit.cutoff == exact_tolerance(sample)
+    assert fit.cutoff == sample.tolerance
     assert not fit.has_noise
     inliers = in_row_order(planted, ~planted.outliers)
-    np.testing.assert_array_equal(Inliers.of(sample, fit).weights[0], inliers)
+    np.testing.assert_array_equal(Inliers.of(sample, fit).weights, inliers)
 
 
 def test_polishing_with_noise_is_least_squares_on_the_inliers() -> None:
     planted, sample = planted_sample(noise=0.05, outliers=0.1, outlier_model="huge")
     fit = Polishing().run(sample, narrowed(planted, sample), WATCH)
     assert fit.has_noise
-    weights, _ = Inliers.of(sample, fit).weights
+    weights = Inliers.of(sample, fit).weights
     kept = sample.subset(weights > 0)
     P, Q = fit.factors
     for _ in range(100):  # alternating least squares has the same fixed point
@@ -91,7 +91,7 @@ def test_deviation_of_the_inliers_takes_the_fitted_unknowns_into_account() -> No
     inliers = Inliers.of(sample, fit)
     deviation = inliers.deviation(sample, fit.point)
     assert deviation == pytest.approx(0.1 * planted.matrix.std(), rel=0.15)
-    chosen = inliers.residuals[0][inliers.weights[0] > 0]
+    chosen = inliers.residual[inliers.weights > 0]
     unknowns = 2 * (40 + 30 - 2)
     share = 1 - unknowns / len(chosen)
     assert deviation == pytest.approx(robust_deviation(chosen) / np.sqrt(share))
@@ -99,5 +99,5 @@ def test_deviation_of_the_inliers_takes_the_fitted_unknowns_into_account() -> No
 
 def test_without_inliers_the_deviation_is_infinite() -> None:
     planted, sample = planted_sample()
-    nothing = Inliers(sample.residuals(point_of(planted.left, planted.right)), (np.zeros(700),) * 2)
+    nothing = Inliers(sample.row_values, np.zeros(700))
     assert nothing.deviation(sample, point_of(planted.left, planted.right)) == np.inf

@@ -11,23 +11,7 @@ from completion_samples import planted_sample
 from robustrank.completion.held_out import (
     largest_structure_of_noise,
     residual_structure,
-    tail_ratio,
 )
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"), [("standard_normal", 0.41), ("uniform", 5 / 9), ("standard_t", 0.33)]
-)
-def test_ratio_of_quantiles(name: str, expected: float) -> None:
-    arguments = {"standard_normal": (), "uniform": (-1, 1), "standard_t": (3,)}[name]
-    values = getattr(np.random.default_rng(1), name)(*arguments, size=100_000)
-    assert tail_ratio(values) == pytest.approx(expected, abs=0.01)
-    assert tail_ratio(1e-8 * values) == pytest.approx(expected, abs=0.01)
-
-
-def test_ratio_without_residuals() -> None:
-    assert tail_ratio(np.zeros(0)) == 0
-    assert tail_ratio(np.zeros(5)) == 1
 
 
 def test_structure_is_relative_to_random_signs() -> None:

@@ -63,7 +63,7 @@ def test_explained_components_begin_the_path_unchanged() -> None:
     assert start.left.shape == (40, 3)
     known = start.left[:, :1] @ start.right[:, :1].T
     np.testing.assert_allclose(known, first.scaled_left @ first.right.T)
-    left_over = np.median(np.abs(sample.residuals(first)[0]))
+    left_over = np.median(np.abs(sample.residual(first.scaled_left, first.right)))
     assert start.width / RidgePath().widths[0] == pytest.approx(left_over / 0.6745, rel=1e-2)
 
 

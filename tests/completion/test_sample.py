@@ -100,16 +100,24 @@ def test_thinning_keeps_all_entries_of_scarce_rows_and_about_so_many_of_others()
     assert others.min() > 5
 
 
-def test_residuals_are_those_of_the_matrix_in_both_orders() -> None:
+def test_residuals_are_those_of_the_matrix() -> None:
     planted, sample = planted_sample(outliers=0.1)
     rng = np.random.default_rng(2)
     P, Q = rng.standard_normal((40, 3)), rng.standard_normal((30, 3))
     difference = planted.incomplete - P @ Q.T
-    at, across = sample.by_rows, sample.by_columns
-    by_rows, by_columns = sample.residuals(point_of(P, Q))
-    np.testing.assert_allclose(by_rows, difference[at.owners, at.others])
-    np.testing.assert_allclose(sample.residual(P, Q), by_rows)
-    np.testing.assert_allclose(by_columns, difference[across.others, across.owners])
+    at = sample.by_rows
+    np.testing.assert_allclose(sample.residual(P, Q), difference[at.owners, at.others])
+
+
+def test_tangent_map_is_in_the_order_of_the_rows() -> None:
+    _, sample = planted_sample()
+    rng = np.random.default_rng(2)
+    point = point_of(rng.standard_normal((40, 2)), rng.standard_normal((30, 2)))
+    W, w = rng.standard_normal((70, 2)), rng.standard_normal(sample.size)
+    change = W[:40] @ point.right.T + point.left @ W[40:].T
+    at, tangent = sample.by_rows, sample.tangent(point)
+    np.testing.assert_allclose(tangent.apply(W), change[at.owners, at.others])
+    assert np.sum(tangent.adjoint(w) * W) == pytest.approx(w @ tangent.apply(W))
 
 
 def test_zeros_do_not_count_for_the_typical_size() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robustrank.linalg import TangentView
+from robustrank.linalg import NormalMap, TangentView
 from robustrank.operators import DenseOperator, OperatorCheck, StoredTangent, check_operator
 
 M, N1, N2 = 37, 9, 7
@@ -46,7 +46,7 @@ class WrongGramTangent(StoredTangent):
     """``apply`` and ``adjoint`` are right, ``normal_map`` ignores the weights."""
 
     def normal_map(self, weights: Any) -> Any:
-        return lambda W: self.adjoint(self.apply(W))
+        return NormalMap(lambda W: self.adjoint(self.apply(W)))
 
 
 class WrongGram(DenseOperator):

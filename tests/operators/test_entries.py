@@ -10,6 +10,7 @@ import pytest
 from robustrank.backend import like, to_numpy
 from robustrank.linalg import share_counts, share_maxima
 from robustrank.operators import CountedOperator, Entries, as_operator, check_operator
+from robustrank.operators.entry_tangent import EntryShares
 
 SHAPE = (20, 15)
 
@@ -81,12 +82,15 @@ def test_shares_are_those_of_the_dense_operator(xp: Any) -> None:
     V[1] = 0
     chosen, weights = (np.arange(40) % 3 > 0).astype(float), rng.uniform(0, 1, (2, 40))
     least = rng.uniform(0.2, 0.6, 9)
-    entries = CountedOperator(Entries(xp.asarray(rows), xp.asarray(columns), (5, 4)))
-    found = entries.tangent(xp.asarray(U), xp.asarray(V))
+    found = EntryShares(*(xp.asarray(given) for given in (rows, columns, U, V)))
     expected: Any = as_operator(dense).tangent(U, V)
-    maxima = share_maxima(found, xp.asarray(chosen))
+    maxima = found.maxima(xp.asarray(chosen))
     assert like(maxima) == like(xp.asarray(U))
     assert np.allclose(to_numpy(maxima), to_numpy(share_maxima(expected, chosen)))
-    counts = to_numpy(share_counts(found, xp.asarray(least), xp.asarray(weights)))
+    counts = to_numpy(found.counts(xp.asarray(least), xp.asarray(weights)))
     assert np.allclose(counts, to_numpy(share_counts(expected, least, weights)))
-    assert entries.counter.passes == 0
+    counted = CountedOperator(Entries(rows, columns, (5, 4)))
+    tangent = counted.tangent(U, V)
+    assert np.array_equal(to_numpy(share_maxima(tangent, chosen)), to_numpy(maxima))
+    assert np.array_equal(to_numpy(share_counts(tangent, least, weights)), counts)
+    assert counted.counter.passes == 0

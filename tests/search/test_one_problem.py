@@ -12,7 +12,7 @@ import pytest
 from clock import Clock
 
 import robustrank as rr
-from robustrank.certificate.parts import Parts
+from robustrank.certificate.support import Parts
 from robustrank.linalg import TangentView
 from robustrank.simulate import Planted, plant
 from robustrank.solvers import (

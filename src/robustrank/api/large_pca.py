@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from robustrank.certificate import Support
 from robustrank.completion import (
     Solution,
-    Support,
     Watch,
     certified,
     fit_new_rows,

@@ -6,39 +6,72 @@ measurements determine every part of the matrix. Both list what speaks against t
 reason for stopping of a solver, none of its own estimates.
 """
 
-from robustrank.certificate.conclusion import NOISE_LIMIT, Fit, count, examine, untested
-from robustrank.certificate.determination import all_are_cross_checked, undetermined_part
+from robustrank.certificate.conclusion import (
+    NOISE_LIMIT,
+    NOT_NOISE,
+    UNTESTED,
+    Fit,
+    count,
+    examine,
+    noise_objections,
+    untested,
+)
+from robustrank.certificate.determination import undetermined_part
 from robustrank.certificate.evidence import (
+    MARGIN,
     NoiseStatistics,
     best_set,
+    enough_fits,
+    exact_fits,
     exact_tolerance,
     is_exact_fit,
     log_choices,
     noise_statistics,
+    relative_tolerance,
     required_fits,
 )
 from robustrank.certificate.parts import groups_with_majority, name_parts, repetitions
 from robustrank.certificate.rank_check import edge_of_noise, rank_above_noise, rank_may_be_too_low
+from robustrank.certificate.support import (
+    BEYOND_CHANCE,
+    COMPARABLE,
+    EXTRA,
+    OPPOSITE,
+    Support,
+    supported_part,
+)
 
 __all__ = [
+    "BEYOND_CHANCE",
+    "COMPARABLE",
+    "EXTRA",
+    "MARGIN",
     "NOISE_LIMIT",
+    "NOT_NOISE",
+    "OPPOSITE",
+    "UNTESTED",
     "Fit",
     "NoiseStatistics",
-    "all_are_cross_checked",
+    "Support",
     "best_set",
     "count",
     "edge_of_noise",
+    "enough_fits",
+    "exact_fits",
     "exact_tolerance",
     "examine",
     "groups_with_majority",
     "is_exact_fit",
     "log_choices",
     "name_parts",
+    "noise_objections",
     "noise_statistics",
     "rank_above_noise",
     "rank_may_be_too_low",
+    "relative_tolerance",
     "repetitions",
     "required_fits",
+    "supported_part",
     "undetermined_part",
     "untested",
 ]

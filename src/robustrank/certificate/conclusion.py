@@ -8,25 +8,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustrank.backend import Array, namespace, to_numpy
-from robustrank.certificate.determination import (
-    all_are_cross_checked,
-    error_per_deviation,
-    undetermined_part,
-    unidentified_part,
-)
+from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.certificate.determination import error_per_deviation, unidentified_part
 from robustrank.certificate.evidence import (
     NoiseFit,
     NoiseStatistics,
+    enough_fits,
     exact_tolerance,
     is_exact_fit,
     noise_statistics,
     required_fits,
 )
 from robustrank.certificate.held_out import predict_held_out
-from robustrank.certificate.parts import Labels, Parts, groups_with_majority, repetitions
+from robustrank.certificate.parts import Labels, Selection, groups_with_majority, repetitions
+from robustrank.certificate.support import UNDETERMINED, Informing, Support, supported_part
 from robustrank.linalg import (
     TangentMap,
+    TangentView,
     frobenius_norm,
     half_normal_quantile,
     lower_median,
@@ -49,12 +47,9 @@ _MARGIN = 0.01
 # residual of an inlier would be without its own influence on the fit.
 _PREDICTED = 1.25
 _LEAST_REDUNDANCY = 0.1
-_UNDETERMINED = "the fitted measurements do not determine every part of the matrix"
-_UNCHECKED = "some fitted measurements are not checked by any others"
-_MINORITY = "most of the measurements that inform a part of the matrix do not support it"
-_BY_CHANCE = "outliers could have determined a part of the matrix by chance"
 _EQUAL = "most measurements are exactly equal, which noise does not produce"
-_UNTESTED = "the run ended before the result was tested"
+UNTESTED = "the run ended before the result was tested"
+NOT_NOISE = "the residuals of the inliers do not look like noise"
 # The evidence that certifies a noisy result. It grows with the degrees of freedom, because near the
 # information limit a wrong matrix that rejects the measurements it does not fit has small residuals
 # too. With many degrees of freedom, the best wrong matrix varies less: by about their square root.
@@ -83,8 +78,10 @@ def count(fit: Fit, reason: StopReason | None) -> Certificate:
         return _with_objections(_count(_on_host(fit), labels), reason)
 
 
-def examine(fit: Fit, tangent: TangentMap, reason: StopReason | None) -> Certificate:
-    """The certificate of a result to which ``count`` does not object.
+def examine(
+    fit: Fit, tangent: TangentMap, reason: StopReason | None
+) -> tuple[Certificate, Support | None]:
+    """The certificate of a result to which ``count`` does not object, and what is decided.
 
     ``tangent`` is linearized at orthonormal factors, in normalized units. The result is certified
     if there are no objections.
@@ -93,15 +90,15 @@ def examine(fit: Fit, tangent: TangentMap, reason: StopReason | None) -> Certifi
         labels = repetitions(fit.problem.operator, tangent)
         certificate = _with_objections(_count(_on_host(fit), labels), reason)
         if certificate.objections:
-            return certificate
-        return _examined(fit, tangent, labels, certificate, exact=certificate.fits_exactly)
+            return certificate, None
+        return _examined(fit, tangent, labels, certificate)
 
 
 def untested(fit: Fit) -> Certificate:
     """The certificate of a result that there is no time to test, which is not certified."""
     with np.errstate(over="ignore", invalid="ignore"):
         labels: Labels = np.arange(fit.problem.operator.measurements)
-        return _count(_on_host(fit), labels, quick=True).with_objections(_UNTESTED)
+        return _count(_on_host(fit), labels, quick=True).with_objections(UNTESTED)
 
 
 def _with_objections(certificate: Certificate, reason: StopReason | None) -> Certificate:
@@ -126,18 +123,31 @@ def _objections(certificate: Certificate, reason: StopReason | None) -> Iterator
     if not math.isfinite(certificate.noise):
         yield "too few measurements are inliers"
         return
-    if not certificate.noise <= NOISE_LIMIT:
-        yield (
-            f"the residuals are {100 * certificate.noise:.3g}% of a typical measurement, and "
-            f"results with more than {NOISE_LIMIT:.0%} noise are not certified"
-        )
+    yield from noise_objections(certificate, NOISE_LIMIT)
     if not certificate.evidence >= certificate.required_evidence:
         yield (
             f"the evidence for the fit is {certificate.evidence:.0f}; at least "
             f"{certificate.required_evidence:.0f} is required"
         )
-    if not certificate.inliers > (0.5 + _MARGIN) * certificate.independent:
+
+
+def noise_objections(certificate: Certificate, limit: float) -> Iterator[str]:
+    """What speaks against a fit up to noise, by counting, for measurements of any kind.
+
+    ``limit`` is the largest noise of a certified result.
+    """
+    if not certificate.noise <= limit:
+        yield (
+            f"the residuals are {100 * certificate.noise:.3g}% of a typical measurement, and "
+            f"results with more than {limit:.0%} noise are not certified"
+        )
+    if not certificate.supporting > (0.5 + _MARGIN) * certificate.independent:
         yield "the inliers are not a majority of the measurements"
+    if certificate.supporting < certificate.degrees_of_freedom + _REDUNDANT:
+        yield (
+            f"with noise, {_REDUNDANT} inliers more than the {certificate.degrees_of_freedom:,} "
+            "degrees of freedom are needed"
+        )
 
 
 def _on_host(fit: Fit) -> Fit:
@@ -147,52 +157,60 @@ def _on_host(fit: Fit) -> Fit:
 
 
 def _examined(
-    fit: Fit,
-    tangent: TangentMap,
-    labels: Labels,
-    certificate: Certificate,
-    *,
-    exact: bool,
-) -> Certificate:
+    fit: Fit, tangent: TangentMap, labels: Labels, certificate: Certificate
+) -> tuple[Certificate, Support]:
     """The certificate with the results of the expensive tests, and objections if there are any."""
-    xp = namespace(fit.residual)
-    fitted = is_exact_fit(fit.problem, fit.residual) if exact else fit.weights > 0
-    fitted = xp.astype(fitted, fit.residual.dtype)
-    if undetermined_part(tangent, fitted) is not None:
-        part = unidentified_part(tangent, fit.residual)
-        return replace(certificate, unidentified=part, objections=(_UNDETERMINED,))
-    if not all_are_cross_checked(tangent, fitted, labels):
-        return replace(certificate, objections=(_UNCHECKED,))
-    certificate = _parts_examined(tangent, labels, fitted, certificate)
+    exact, problem = certificate.fits_exactly, fit.problem
+    fitted = to_numpy(is_exact_fit(problem, fit.residual) if exact else fit.weights > 0)
+    support = supported_part(tangent, fitted, labels)
+    if not support.is_whole:
+        unidentified = unidentified_part(tangent, fit.residual)
+        if unidentified:
+            objections = (UNDETERMINED,)
+            return replace(certificate, unidentified=unidentified, objections=objections), support
+        certificate = _of_part(certificate, problem, support, labels)
+    informing = Informing(tangent, labels, fitted)
+    contested = informing.parts(support).contestable(tangent.U.shape[1])
+    certificate = replace(certificate, contested=tuple(contested))
     if exact or certificate.objections:
-        return certificate
-    certificate = _noise_examined(fit, tangent, labels, certificate)
-    return certificate.with_objections(_EQUAL) if fit.problem.is_mostly_constant else certificate
+        return certificate, support
+    inside = informing.only(support.decided)
+    if not support.is_whole:
+        xp = namespace(fit.weights)
+        decided = xp.asarray(support.decided[:, None] * 1.0, **like(tangent.U))
+        tangent = TangentView(tangent, mask=decided)
+        fit = replace(fit, weights=fit.weights * xp.asarray(inside * 1.0, **like(fit.weights)))
+    certificate = _noise_examined(fit, tangent, labels, certificate, inside)
+    if problem.is_mostly_constant:
+        certificate = certificate.with_objections(_EQUAL)
+    return certificate, support
 
 
-def _parts_examined(
-    tangent: TangentMap, labels: Labels, fitted: Array, certificate: Certificate
+def _of_part(
+    certificate: Certificate, problem: Problem, support: Support, labels: Labels
 ) -> Certificate:
-    """The certificate with the parts of the matrix that are not, or hardly, supported."""
-    parts = Parts.counted(tangent, labels, to_numpy(fitted) > 0)
-    if parts is None:  # the map is not stored: majority is tested for the whole matrix only
-        return certificate
-    rank = tangent.U.shape[1]
-    objections = [
-        f"{text}: {parts.names(which)}"
-        for text, which in (
-            (_MINORITY, parts.without_majority()),
-            (_BY_CHANCE, parts.possibly_by_chance(rank)),
-        )
-        if which
-    ]
-    contested = tuple(parts.contestable(rank))
-    return replace(certificate, contested=contested, objections=tuple(objections))
+    """The certificate of the decided part; with objections if it has too little support."""
+    freedom = problem.degrees_of_freedom
+    if not problem.symmetric:
+        freedom = support.degrees_of_freedom(problem.rank)
+    supporting = int(np.count_nonzero(groups_with_majority(labels, support.fitted)))
+    required = enough_fits(certificate.tolerance, certificate.independent, freedom)
+    objections = support.objections if supporting < required else ()
+    return replace(
+        certificate,
+        supporting=supporting,
+        required=required,
+        degrees_of_freedom=freedom,
+        decided_rows=int(support.rows.sum()),
+        decided_columns=int(support.columns.sum()),
+        objections=objections,
+    )
 
 
 def _noise_examined(
-    fit: Fit, tangent: TangentMap, labels: Labels, certificate: Certificate
+    fit: Fit, tangent: TangentMap, labels: Labels, certificate: Certificate, inside: Selection
 ) -> Certificate:
+    """The certificate with what noise does, by the measurements that are ``inside``."""
     problem, xp, freedom = fit.problem, namespace(fit.residual), certificate.degrees_of_freedom
     unit = problem.units.measurement
     residual, y = fit.residual / unit, to_numpy(problem.y) / unit
@@ -200,7 +218,7 @@ def _noise_examined(
     spread, inlier = to_numpy(fit.spread), to_numpy(fit.weights) > 0
     amplification = error_per_deviation(tangent, fit.weights / xp.max(fit.weights), freedom)
     held_out = predict_held_out(tangent, fit.weights, residual, labels, freedom)
-    informative = spread[held_out.rows] * deviation < null
+    informative = inside[held_out.rows] & (spread[held_out.rows] * deviation < null)
     typical_error = (
         float(np.median(np.abs(held_out.errors[informative]))) if informative.any() else math.inf
     )
@@ -213,17 +231,15 @@ def _noise_examined(
         held_out_share=float(np.mean(near[informative])) if informative.any() else 0.0,
         matrix_error=float(xp.min(fit.spread)) * deviation * amplification / fit.norm,
         held_out_error=typical_error / half_normal_quantile(0.5) / null,
-        noise_statistics=noise_statistics(values / spread, y - values, inlier),
+        noise_statistics=noise_statistics(
+            (values / spread)[inside], (y - values)[inside], inlier[inside]
+        ),
     )
-    return replace(certificate, objections=tuple(_noise_objections(certificate)))
+    return replace(certificate, objections=tuple(_tested_objections(certificate)))
 
 
-def _noise_objections(certificate: Certificate) -> Iterator[str]:
-    if certificate.inliers < certificate.degrees_of_freedom + _REDUNDANT:
-        yield (
-            f"with noise, {_REDUNDANT} inliers more than the {certificate.degrees_of_freedom} "
-            "degrees of freedom are needed"
-        )
+def _tested_objections(certificate: Certificate) -> Iterator[str]:
+    yield from noise_objections(certificate, NOISE_LIMIT)  # if only a part is decided
     if not certificate.matrix_error <= _ERROR_LIMIT:
         yield (
             f"noise of this size would cause an error of {100 * certificate.matrix_error:.0f}% of "
@@ -233,7 +249,7 @@ def _noise_objections(certificate: Certificate) -> Iterator[str]:
     if not (certificate.held_out_error <= _HELD_OUT_LIMIT and predictive):
         yield "measurements that were left out of the fit are not predicted by it"
     if not NoiseStatistics(*certificate.noise_statistics).look_like_noise():
-        yield "the residuals of the inliers do not look like noise"
+        yield NOT_NOISE
 
 
 def _count(fit: Fit, labels: Labels, *, quick: bool = False) -> Certificate:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from robustrank.backend import Array, epsilon, like, namespace, to_numpy
-from robustrank.certificate.parts import Labels, name_parts
+from robustrank.certificate.parts import Labels, Selection, Values, name_parts
 from robustrank.linalg import (
     TangentMap,
     admissible,
@@ -15,18 +15,26 @@ from robustrank.linalg import (
     damped_least_squares,
     degrees_of_freedom,
     frobenius_norm,
+    preconditioner,
     share_maxima,
     solve_directly,
     solve_normal_equations,
+    without_null_directions,
 )
 
 # In exact arithmetic, conjugate gradients need at most one step per degree of freedom.
 _STEPS_PER_DEGREE = 10
 _REFINEMENTS = 5
 _TRACE_PROBES, _TRACE_ACCURACY = 2, 1e-2
-# Chance fits one random target in ten thousand this closely (one in a hundred in float32), and
-# never the same measurement in every probe.
-_CLOSE, _ROUNDINGS, _PROBES = 1e-4, 1e5, 5
+# A measurement is checked by the others if an error of it would leave more than this share of the
+# error, in at least one of five probes.
+_CLOSE, _PROBES = 1e-2, 5
+# With a preconditioner, the largest number of steps; they end at an accuracy of √epsilon.
+_PRECONDITIONED_STEPS = 1000
+# A row or column is part of a change if it differs by this share of what one undetermined direction
+# changes in it, and by this many times the accuracy.
+_CHANGED, _TIMES_ACCURACY = 0.02, 10
+_REWEIGHTINGS, _SMALLEST_DISTANCE = 20, 1e-6
 _ROUNDED = 100
 
 
@@ -59,51 +67,99 @@ def undetermined_part(tangent: TangentMap, fitted: Array) -> Array | None:
         rest = rest - direct
         if float(norm(rest)) < close:
             return None
-    right = normal(sought)
-    iterates = conjugate_gradient_iterates(normal, right)
+    limit = _STEPS_PER_DEGREE * freedom
+    if normal.blocks is not None:
+        limit, weak = min(limit, _PRECONDITIONED_STEPS), math.sqrt(epsilon(left))
+    iterates = conjugate_gradient_iterates(normal, normal(sought), preconditioner(normal, slight))
     found, energy = next(iterates)
     negligible = float(energy) * weak**2  # the rest is not determined
-    for _ in range(_STEPS_PER_DEGREE * freedom):
+    rest = sought
+    for _ in range(limit):
         if not float(energy) > negligible:
             break
         found, energy = next(iterates)
-        if float(norm(found - sought)) < close:
+        rest = without_null_directions(tangent, sought - found)
+        if float(norm(rest)) < close:
             return None
-    return sought - found
+    return rest
 
 
-def all_are_cross_checked(tangent: TangentMap, fitted: Array, labels: Labels) -> bool:
-    """Whether no fitted measurement has leverage one, so that an error in any would be noticed.
+def changed_parts(tangent: TangentMap, change: Array, decided: Values) -> Values:
+    """Which rows and columns a change of the matrix is in, boolean, of those that are decided.
+
+    In the others, measurements may allow any change. The change is that of ``undetermined_part``,
+    up to a common change of basis of the decided rows and columns, which changes nothing there.
+    """
+    U, V, W = (to_numpy(part).astype(float) for part in (tangent.U, tangent.V, change))
+    (n1, r), n = U.shape, len(W)
+    if not np.isfinite(W).all():
+        return decided
+    errors = _distances_from_common_change(W[:n1], W[n1:], U, V, decided)
+    least = _CHANGED / math.sqrt(degrees_of_freedom(n1, n - n1, r))
+    least = max(least, _TIMES_ACCURACY * math.sqrt(epsilon(change)))
+    return np.asarray(decided & (errors > least / math.sqrt(n)))
+
+
+def _distances_from_common_change(
+    dU: Values, dV: Values, U: Values, V: Values, kept: Values
+) -> Values:
+    """The distance of each row of (dU, dV) from (U K, −V Kᵀ) with the K that fits most of them.
+
+    Such a change leaves U Vᵀ as it is, to first order. With weights, K solves
+    Uᵀ W U K + K Vᵀ W V = Uᵀ W dU − dVᵀ W V; the weights are those of the sum of distances.
+    """
+    weights, errors = kept.astype(float), np.zeros(len(kept))
+    largest = np.max(np.abs(np.concatenate([dU, dV])[kept]), initial=0.0) or 1.0
+    for _ in range(_REWEIGHTINGS):
+        a, b = (part[:, None] for part in np.split(weights, [len(U)]))
+        K = _solve_sylvester(U.T @ (a * U), V.T @ (b * V), U.T @ (a * dU) - dV.T @ (b * V))
+        errors = np.linalg.norm(np.concatenate([dU - U @ K, dV + V @ K.T]), axis=1)
+        weights = kept / np.maximum(errors, _SMALLEST_DISTANCE * largest)
+    return errors
+
+
+def _solve_sylvester(A: Values, B: Values, C: Values) -> Values:
+    """The smallest K with A K + K B = C for positive semidefinite A and B, singular ones too."""
+    (a, E), (b, F) = np.linalg.eigh(A), np.linalg.eigh(B)
+    sums = a[:, None] + b
+    solvable = sums > np.finfo(float).eps * len(sums) * np.max(sums, initial=0.0)
+    inside = np.divide(E.T @ C @ F, sums, out=np.zeros_like(sums), where=solvable)
+    K: Values = E @ inside @ F.T
+    return K
+
+
+def unchecked(tangent: TangentMap, fitted: Array, labels: Labels) -> Selection:
+    """Which fitted measurements have leverage one, so that an error in them would not be noticed.
 
     The fitted measurements may determine the matrix while some part of it depends on no more
     measurements than it has unknowns: for example, if the number of sampled entries of a row is the
-    rank. Those measurements are fitted whatever their values. The test fits random targets; a
-    measurement that is fitted closely in every probe is not checked by the others. Measurements
+    rank. Those measurements are fitted whatever their values. The test fits targets of random sign;
+    a measurement that is fitted closely in every probe is not checked by the others. Measurements
     with the same label are repetitions, which get the same target: they do not check each other.
     """
     left = tangent.U
     xp = namespace(left)
     rng = np.random.default_rng(0)
     freedom = degrees_of_freedom(left.shape[0], tangent.V.shape[0], left.shape[1])
-    close = max(_CLOSE, _ROUNDINGS * epsilon(left))
     slight = epsilon(left) * xp.sum(fitted)
-    unchecked = fitted > 0
+    close_in_all = fitted > 0
     # Repetitions may differ in their sign, so targets have the sign of a random measurement.
     along = xp.sign(tangent.apply(_random_tangent_vector(tangent, rng)))
     for _ in range(_PROBES):
-        target = along * xp.asarray(rng.standard_normal(labels.max() + 1)[labels], **like(left))
+        signs = rng.integers(0, 2, labels.max() + 1)[labels] * 2.0 - 1
+        target = along * xp.asarray(signs, **like(left))
         W = damped_least_squares(
             tangent,
             fitted,
             target,
             slight,
-            tolerance=xp.asarray(0.01 * close, **like(left)),
+            tolerance=xp.asarray(_CLOSE**2, **like(left)),
             max_iterations=_STEPS_PER_DEGREE * freedom,
         )
-        unchecked = unchecked & (xp.abs(target - tangent.apply(W)) < close)
-        if not bool(xp.any(unchecked)):
-            return True
-    return False
+        close_in_all = close_in_all & (xp.abs(target - tangent.apply(W)) < _CLOSE)
+        if not bool(xp.any(close_in_all)):
+            break
+    return to_numpy(close_in_all)
 
 
 def error_per_deviation(tangent: TangentMap, weights: Array, freedom: int) -> float:
@@ -128,15 +184,10 @@ def error_per_deviation(tangent: TangentMap, weights: Array, freedom: int) -> fl
 
 def _random_tangent_vector(tangent: TangentMap, rng: np.random.Generator) -> Array:
     """A random [dU; dV] of norm one, orthogonal to directions that do not change the matrix."""
-    left, right = tangent.U, tangent.V
-    xp = namespace(left)
-    n1, r = left.shape
-    W = xp.asarray(rng.standard_normal((n1 + right.shape[0], r)), **like(left))
-    transpose = xp.matrix_transpose
-    dU, dV = W[:n1, :], W[n1:, :]
-    null = (transpose(left) @ dU - transpose(dV) @ right) / 2
-    W = xp.concat([dU - left @ null, dV + right @ transpose(null)], axis=0)
-    W = admissible(tangent, W)
+    left = tangent.U
+    shape = left.shape[0] + tangent.V.shape[0], left.shape[1]
+    W = namespace(left).asarray(rng.standard_normal(shape), **like(left))
+    W = admissible(tangent, without_null_directions(tangent, W))
     return W / frobenius_norm(W)
 
 

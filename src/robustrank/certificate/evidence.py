@@ -105,23 +105,33 @@ _MOSTLY_BELOW = 0.1
 _BEYOND = 10
 # A measurement beyond the degrees of freedom is fitted by chance with a probability of about the
 # tolerance. Ten times the expected number of such fits, plus ten, does not occur in practice.
-_MARGIN = 10
+MARGIN = 10
 
 
 def exact_tolerance(problem: Problem) -> float:
     """The largest residual of an exact fit, relative to a typical measurement."""
-    return max(_SMALL, _EXACT_ROUNDINGS * problem.epsilon)
+    return relative_tolerance(problem.epsilon)
+
+
+def relative_tolerance(epsilon: float) -> float:
+    """The same by the relative size of rounding errors."""
+    return max(_SMALL, _EXACT_ROUNDINGS * epsilon)
 
 
 def is_exact_fit(problem: Problem, residual: Array) -> Array:
     """Which measurements are fitted up to rounding, boolean of shape (m,)."""
+    return exact_fits(residual, exact_tolerance(problem), problem.resolution)
+
+
+def exact_fits(residual: Array, relative: float, typical: float) -> Array:
+    """The same by the relative tolerance and the size of a typical measurement."""
     xp = namespace(residual)
-    magnitudes, tolerance = xp.abs(residual), exact_tolerance(problem) * problem.resolution
+    magnitudes, tolerance = xp.abs(residual), relative * typical
     within, below = magnitudes <= tolerance, magnitudes <= _MOSTLY_BELOW * tolerance
     is_noise = 2 * xp.count_nonzero(below) < xp.count_nonzero(within)
     beyond = xp.count_nonzero(magnitudes <= _BEYOND * tolerance) - xp.count_nonzero(within)
     # More chance fits than the margin of ``required_fits`` allows for, with one to spare.
-    expected = 1 + exact_tolerance(problem) * magnitudes.shape[0]
+    expected = 1 + relative * magnitudes.shape[0]
     is_noise = is_noise | (beyond > math.floor((_BEYOND - 1) * expected))
     # Not ``~``: NumPy below 2.3 counts in integers of Python, and ~True of Python is -2.
     return within & (below | xp.logical_not(is_noise))
@@ -129,8 +139,13 @@ def is_exact_fit(problem: Problem, residual: Array) -> Array:
 
 def required_fits(problem: Problem, measurements: int) -> int:
     """The number of exact fits among ``measurements`` that chance cannot explain, a majority."""
-    by_chance = _MARGIN + math.ceil(_MARGIN * exact_tolerance(problem) * measurements)
-    return max(problem.degrees_of_freedom + by_chance, measurements // 2 + 1)
+    return enough_fits(exact_tolerance(problem), measurements, problem.degrees_of_freedom)
+
+
+def enough_fits(tolerance: float, measurements: int, freedom: int) -> int:
+    """The same for a matrix with these degrees of freedom, and this relative tolerance."""
+    by_chance = MARGIN + math.ceil(MARGIN * tolerance * measurements)
+    return max(freedom + by_chance, measurements // 2 + 1)
 
 
 Values = np.ndarray[Any, np.dtype[np.float64]]

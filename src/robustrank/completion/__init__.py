@@ -5,7 +5,6 @@ from robustrank.completion.conclusion import certified, unfinished
 from robustrank.completion.new_rows import FittedRows, fit_new_rows
 from robustrank.completion.sample import Sample
 from robustrank.completion.search import Search, Solution
-from robustrank.completion.support import Support
 from robustrank.completion.watch import Watch
 
 __all__ = [
@@ -13,7 +12,6 @@ __all__ = [
     "Sample",
     "Search",
     "Solution",
-    "Support",
     "Watch",
     "certified",
     "fit_new_rows",

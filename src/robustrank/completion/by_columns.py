@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import as_floating
+from robustrank.certificate import EXTRA, Support
 from robustrank.completion.new_rows import fit_rows, repair_rows
 from robustrank.completion.refinement import CUTOFF
-from robustrank.completion.repair import EXTRA
 from robustrank.completion.sample import Sample
 from robustrank.completion.search import Search, Solution
-from robustrank.completion.support import Support
 from robustrank.completion.watch import Watch
 from robustrank.operators import Entries, SortedEntries
 

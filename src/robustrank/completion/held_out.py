@@ -11,8 +11,12 @@ import numpy as np
 from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.completion.noisy_fit import NoisyFit
 from robustrank.completion.sample import Sample, robust_deviation
-from robustrank.linalg import leading_svd_by_products, lower_median, sample_quantile
-from robustrank.theory import half_normal_quantile
+from robustrank.linalg import (
+    half_normal_quantile,
+    leading_svd_by_products,
+    lower_median,
+    sample_quantile,
+)
 
 Vector = np.ndarray[Any, Any]
 
@@ -96,7 +100,6 @@ def _density(errors: Array, variance: Array) -> Array:
 _DRAWS = 2
 # The standard deviation of the Tracy–Widom distribution, and how many of them noise may deviate.
 _TRACY_WIDOM, _DEVIATIONS = 1.27, 6.3
-_MIDDLE, _TAIL = 0.5, 0.9
 
 
 def largest_structure_of_noise(shape: tuple[int, int]) -> float:
@@ -108,19 +111,6 @@ def largest_structure_of_noise(shape: tuple[int, int]) -> float:
     n1, n2 = (math.sqrt(size) for size in shape)
     deviation = 0.5 * _TRACY_WIDOM * math.cbrt(1 / n1 + 1 / n2) / (n1 + n2)
     return 1 + _DEVIATIONS * deviation
-
-
-def tail_ratio(residual: Array) -> float:
-    """The median of |residual| relative to its 0.9-quantile: 0.41 for normal numbers.
-
-    It is 0.56 for uniform ones, 0.33 for Student's t with three degrees of freedom, and less for a
-    mixture of small and large errors. Without residuals it is zero.
-    """
-    if residual.shape[0] == 0:
-        return 0.0
-    magnitudes = namespace(residual).abs(residual)
-    tail = float(sample_quantile(magnitudes, _TAIL))
-    return float(sample_quantile(magnitudes, _MIDDLE)) / tail if tail > 0 else 1.0
 
 
 def residual_structure(sample: Sample, residual: Array, rng: np.random.Generator) -> float:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, as_floating, is_array, like, namespace, to_numpy
-from robustrank.completion.repair import EXTRA, best_solution
+from robustrank.certificate import EXTRA
+from robustrank.completion.repair import best_solution
 from robustrank.operators import SortedEntries
 from robustrank.result import with_gaps
 

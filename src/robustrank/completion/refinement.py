@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from robustrank.backend import Array, epsilon, namespace
-from robustrank.completion.linearized import Linearized
+from robustrank.backend import Array, epsilon, like, namespace
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.watch import Watch
-from robustrank.linalg import Point, point_of, retract
+from robustrank.linalg import Point, damped_least_squares, degrees_of_freedom, point_of, retract
 from robustrank.operators import soft_weights
-from robustrank.theory import degrees_of_freedom
 
 # Damping relative to the average weight of an entry: proportional to the misfit while the weights
 # narrow, so that the steps are short while the factors are wrong; none but rounding afterwards.
@@ -61,15 +59,14 @@ class Narrowing:
         """The fit after all steps, which begin with this width; its cutoff is three widths."""
         point, deviation = point_of(P, Q), math.inf
         for step in range(self.steps):
-            rows, columns = sample.residuals(point)
-            deviation = robust_deviation(rows)
+            residual = sample.residual(point.scaled_left, point.right)
+            deviation = robust_deviation(residual)
             width = max(width * self.decay, self.noise * deviation)
-            weights = [soft_weights(residual, width) for residual in (rows, columns)]
+            weights = soft_weights(residual, width)
             misfit = deviation / sample.deviation
             damping = max(_DAMPING * _DAMPING_DECAY**step * misfit, _least_damping(sample))
             tolerance = min(1e-2, max(0.1 * misfit, 1e-8))
-            linearized = Linearized(sample, point, *weights)
-            point, _ = _step(linearized, (rows, columns), damping, tolerance, self.products)
+            point, _ = _step(sample, point, weights, residual, damping, tolerance, self.products)
             watch.report((step + 1) / self.steps, point.scaled_left, point.right)
         return Fit(point, 3 * width, has_noise=width <= self.noise * deviation)
 
@@ -95,17 +92,12 @@ class Polishing:
 
     def run(self, sample: Sample, fit: Fit, watch: Watch) -> Fit:
         """The fit after convergence."""
-        exact = exact_tolerance(sample)
+        exact = sample.tolerance
         for step in range(self.steps):
             inliers = Inliers.of(sample, fit)
             deviation = inliers.deviation(sample, fit.point)
-            point, change = _step(
-                Linearized(sample, fit.point, *inliers.weights),
-                inliers.residuals,
-                _least_damping(sample),
-                _PRECISION,
-                self.products,
-            )
+            given = sample, fit.point, inliers.weights, inliers.residual
+            point, change = _step(*given, _least_damping(sample), _PRECISION, self.products)
             cutoff = max(CUTOFF * deviation, self.shrinking * fit.cutoff, exact)
             settled = cutoff > 0.9 * fit.cutoff
             fit = Fit(point, min(cutoff, fit.cutoff), has_noise=cutoff > exact)
@@ -118,22 +110,21 @@ class Polishing:
 
 @dataclass(frozen=True, eq=False)
 class Inliers:
-    """The residuals of a fit, and which entries are within its cutoff, in both orders."""
+    """The residuals of a fit, and which entries are within its cutoff, in the order of the rows."""
 
-    residuals: tuple[Array, Array]
-    weights: tuple[Array, Array]
+    residual: Array
+    weights: Array
 
     @staticmethod
     def of(sample: Sample, fit: Fit) -> Inliers:
         """The entries within the cutoff of a fit."""
-        residuals = sample.residuals(fit.point)
-        xp = namespace(residuals[0])
-        weights = tuple(xp.astype(xp.abs(r) <= fit.cutoff, r.dtype) for r in residuals)
-        return Inliers(residuals, (weights[0], weights[1]))
+        residual = sample.residual(*fit.factors)
+        xp = namespace(residual)
+        return Inliers(residual, xp.astype(xp.abs(residual) <= fit.cutoff, residual.dtype))
 
     def deviation(self, sample: Sample, point: Point) -> float:
         """The standard deviation of the noise of the inliers."""
-        chosen = self.residuals[0][self.weights[0] > 0]
+        chosen = self.residual[self.weights > 0]
         count = int(chosen.shape[0])
         free = degrees_of_freedom(*sample.shape, int(point.values.shape[0]))
         if count == 0:
@@ -141,27 +132,32 @@ class Inliers:
         return robust_deviation(chosen) / math.sqrt(max(1 - free / count, 0.1))
 
 
-def exact_tolerance(sample: Sample) -> float:
-    """The largest |residual| of an exact fit."""
-    return max(1e-7, 1000 * epsilon(sample.row_values)) * sample.deviation
-
-
 def _least_damping(sample: Sample) -> float:
     return max(_ROUNDING, _ROUNDINGS * epsilon(sample.row_values))
 
 
 def _step(
-    linearized: Linearized,
-    residuals: tuple[Array, Array],
+    sample: Sample,
+    point: Point,
+    weights: Array,
+    residual: Array,
     damping: float,
     tolerance: float,
     products: int,
 ) -> tuple[Point, float]:
-    """The point after one damped Gauss–Newton step, and the relative length of the step."""
-    xp, point = namespace(residuals[0]), linearized.point
-    n1, n2 = linearized.sample.shape
-    average = float(xp.sum(linearized.row_weights)) / (n1 * n2)
-    W = linearized.solve(residuals, damping * average, tolerance, products)
+    """The point after one damped Gauss–Newton step, and the relative length of the step.
+
+    The damping is relative to the average weight of an entry of the matrix.
+    """
+    xp = namespace(residual)
+    W = damped_least_squares(
+        sample.tangent(point),
+        weights,
+        residual,
+        damping * xp.sum(weights) / math.prod(sample.shape),
+        xp.asarray(max(tolerance, math.sqrt(epsilon(residual))), **like(residual)),
+        products,
+    )
     norm = xp.linalg.vector_norm
     change = float(norm(W)) / max(float(norm(point.values)), 1e-300)
     return retract(point, W, int(point.values.shape[0])), change

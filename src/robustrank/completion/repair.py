@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.certificate import EXTRA
 from robustrank.completion.refinement import Fit
 from robustrank.completion.sample import Sample
 from robustrank.linalg import point_of
@@ -16,8 +17,6 @@ from robustrank.linalg import point_of
 Vector = np.ndarray[Any, Any]
 
 _MOST_ROWS = 1000  # to repair at a time
-# A row is supported by at least two entries more than it has unknowns, and by half of all.
-EXTRA = 2
 _TIMES_WITH_NOISE = 2
 _TINY = 1e-12
 

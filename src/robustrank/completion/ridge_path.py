@@ -52,8 +52,9 @@ class RidgePath:
         """
         values, typical, known = (sample.row_values, sample.column_values), sample.deviation, 0
         if explained is not None:
-            values, known = sample.residuals(explained), int(explained.values.shape[0])
-            typical = robust_deviation(values[0])
+            residual = sample.residual(explained.scaled_left, explained.right)
+            values, known = sample.in_both_orders(residual), int(explained.values.shape[0])
+            typical = robust_deviation(residual)
         width = self.widths[0] * typical
         P, Q, largest = _spectral_start(sample, values, rank - known, width, rng)
         if explained is not None:

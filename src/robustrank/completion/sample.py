@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, inverse_permutation, like, namespace
-from robustrank.linalg import Point, lower_median, scale_columns
-from robustrank.operators import Entries, SortedEntries
-from robustrank.theory import half_normal_quantile
+from robustrank.backend import Array, epsilon, inverse_permutation, like, namespace
+from robustrank.certificate import relative_tolerance
+from robustrank.linalg import Point, half_normal_quantile, lower_median
+from robustrank.operators import Entries, EntryTangent, SortedEntries
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +71,16 @@ class Sample:
         nonzero = self.row_values[self.row_values != 0]
         return robust_deviation(nonzero) if nonzero.shape[0] else 1.0
 
+    @property
+    def relative_tolerance(self) -> float:
+        """The largest |residual| of an exact fit, relative to the deviation."""
+        return relative_tolerance(epsilon(self.row_values))
+
+    @property
+    def tolerance(self) -> float:
+        """The largest |residual| of an exact fit."""
+        return self.relative_tolerance * self.deviation
+
     def divided_by(self, rows: Array, columns: Array) -> Sample:
         """The sample with each value divided by a number for its row and one for its column."""
         take = namespace(rows).take
@@ -127,11 +137,10 @@ class Sample:
         """The residuals of P Qᵀ, in the order of the rows."""
         return self.row_values - self.by_rows.dot(P, Q)
 
-    def residuals(self, point: Point) -> tuple[Array, Array]:
-        """The residuals of a matrix, in the order of the rows and in that of the columns."""
-        right = scale_columns(point.right, point.values)
-        by_columns = self.transposed.residual(right, point.left)
-        return self.residual(point.scaled_left, point.right), by_columns
+    def tangent(self, point: Point) -> EntryTangent:
+        """The map from changes of the factors to those of the entries, in the order of the rows."""
+        places = self.by_rows, self.by_columns, self.row_places
+        return EntryTangent(*places, point.left, point.right)
 
 
 def _chosen(entries: SortedEntries, kept: Array) -> tuple[SortedEntries, Array]:

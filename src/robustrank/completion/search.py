@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
-from robustrank.certificate import NoiseStatistics, noise_statistics
+from robustrank.certificate import (
+    MARGIN,
+    NoiseStatistics,
+    Support,
+    enough_fits,
+    exact_fits,
+    noise_statistics,
+    supported_part,
+)
 from robustrank.completion.contested import agreeing_share, contested
 from robustrank.completion.held_out import (
     HeldOut,
@@ -18,10 +26,9 @@ from robustrank.completion.held_out import (
     largest_structure_of_noise,
     residual_structure,
     split,
-    tail_ratio,
 )
 from robustrank.completion.noisy_fit import EmpiricalBayes, NoisyFit
-from robustrank.completion.refinement import CUTOFF, Fit, Narrowing, Polishing, exact_tolerance
+from robustrank.completion.refinement import CUTOFF, Fit, Narrowing, Polishing
 from robustrank.completion.repair import repaired, undecided_refitted
 from robustrank.completion.ridge_path import (
     PathPoint,
@@ -31,11 +38,9 @@ from robustrank.completion.ridge_path import (
     is_confined,
 )
 from robustrank.completion.sample import Sample, robust_deviation, row_and_column_scales
-from robustrank.completion.support import Support, supported_part
 from robustrank.completion.watch import Watch
-from robustrank.linalg import Point, point_of
+from robustrank.linalg import Point, TangentMap, degrees_of_freedom, point_of
 from robustrank.result import RankRow, RankTable
-from robustrank.theory import degrees_of_freedom
 
 Vector = np.ndarray[Any, Any]
 
@@ -52,10 +57,6 @@ _FIRST_BOUND = 10
 # most three such levels, the data itself included.
 _EXPLAINED, _LEVELS = 0.3, 3
 _LESS_NOISE = 0.9  # a component that the data has leaves less noise than this share
-# Rounding leaves far less than the tolerance: half of the residuals within it are below this share.
-_MOSTLY_BELOW = 0.1
-# Exact fits beyond the degrees of freedom that chance does not produce.
-_MARGIN = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,6 @@ class Solution:
     noisy: NoisyFit | None = None
     held_out: HeldOut | None = None
     structure: float = 0.0
-    tail: float = 0.0  # see ``tail_ratio``
     noise_level: float = 0.0  # relative to a typical entry
     statistics: NoiseStatistics | None = None  # of the residuals in the part that is decided
 
@@ -111,7 +111,7 @@ class Search:
         self._units = row_and_column_scales(sample)
         self._scaled = sample.divided_by(*self._units)
         self._path = RidgePath()
-        self._zero = _zero_solution(sample, rng)
+        self._zero = _zero_solution(sample)
         self._by_structure = False
         self._noise_structure = largest_structure_of_noise(sample.shape)
         self._compared: dict[int, RankRow] = {}
@@ -277,25 +277,32 @@ class Search:
         sample = self._scaled
         if kept is not None:
             fit, _ = repaired(sample, fit, self._rng)
-        tolerance = exact_tolerance(sample)
-        residual = np.abs(to_numpy(sample.residual(*fit.factors)))
-        inliers = residual <= tolerance
-        if 2 * np.sum(residual <= _MOSTLY_BELOW * tolerance) < np.sum(inliers):
-            return None
-        support = supported_part(
-            sample,
-            fit.point,
-            inliers,
-            self._rng,
-            by=kept,
-            without=contested(sample, fit.factors, inliers, tolerance, self._rng),
-            agreeing=agreeing_share(sample, fit.factors, inliers, tolerance, self._rng),
-        )
+        tolerance = sample.tolerance
+        inliers = _exact_fits(sample, fit.factors)
+        by = None if kept is None else (part.tangent(fit.point), to_numpy(kept))
+        support = self._supported(sample, fit.point, inliers, tolerance, by)
         factors = undecided_refitted(sample, fit.factors, support.rows, support.columns, tolerance)
-        inliers = np.abs(to_numpy(sample.residual(*factors))) <= tolerance
-        relative = tolerance / sample.deviation
+        inliers, relative = _exact_fits(sample, factors), sample.relative_tolerance
         solution = Solution(*self._in_user_units(factors), inliers, support, 0.0, relative)
         return solution if concluded_support(solution, sample.size) else None
+
+    def _supported(
+        self,
+        sample: Sample,
+        point: Point,
+        inliers: Vector,
+        cutoff: float,
+        by: tuple[TangentMap, Vector] | None = None,
+    ) -> Support:
+        """The part that the inliers, which have residuals up to the cutoff, determine."""
+        given = sample, (point.scaled_left, point.right), inliers, cutoff, self._rng
+        return supported_part(
+            sample.tangent(point),
+            inliers,
+            without=np.concatenate(contested(*given)),
+            agreeing=agreeing_share(*given) * sample.size,
+            by=by,
+        )
 
     def _is_surplus(self, fit: Fit, part: Sample, look: PathPoint) -> bool:
         """Whether the last component fits hardly more entries than it has degrees of freedom.
@@ -306,7 +313,7 @@ class Search:
         rank = int(fit.point.values.shape[0])
         if rank == 1 or not is_confined(fit.point):
             return False
-        lower, tolerance = self._fit(part, look, rank - 1), exact_tolerance(self._scaled)
+        lower, tolerance = self._fit(part, look, rank - 1), self._scaled.tolerance
         return _is_gained_by_chance(self._scaled, lower.factors, fit.factors, tolerance)
 
     def _noisy_solution(
@@ -361,15 +368,7 @@ class Search:
         inliers = to_numpy(fit.weights) > 0.5
         residual = fit.weights * sample.residual(*fit.factors)
         cutoff = CUTOFF * fit.noise
-        support = supported_part(
-            sample,
-            point_of(*fit.factors),
-            inliers,
-            self._rng,
-            with_noise=True,
-            without=contested(sample, fit.factors, inliers, cutoff, self._rng),
-            agreeing=agreeing_share(sample, fit.factors, inliers, cutoff, self._rng),
-        )
+        support = self._supported(sample, point_of(*fit.factors), inliers, cutoff)
         return Solution(
             *fit.factors,
             inliers,
@@ -378,7 +377,6 @@ class Search:
             noisy=fit,
             held_out=errors,
             structure=residual_structure(sample, residual, self._rng),
-            tail=tail_ratio(residual[fit.weights > 0.5]),
             noise_level=fit.noise / sample.deviation,
             statistics=_statistics(sample, fit.factors, inliers, support),
         )
@@ -418,6 +416,12 @@ class Search:
         return rows[:, None] * P, columns[:, None] * Q
 
 
+def _exact_fits(sample: Sample, factors: tuple[Array, Array]) -> Vector:
+    """Which entries are fitted up to rounding, boolean, in the order of the rows."""
+    given = sample.relative_tolerance, sample.deviation
+    return to_numpy(exact_fits(sample.residual(*factors), *given))
+
+
 def _is_gained_by_chance(
     sample: Sample, lower: tuple[Array, Array], higher: tuple[Array, Array], largest: float
 ) -> bool:
@@ -444,7 +448,7 @@ def _fits_more(solution: Solution, lower: Solution) -> bool:
 def _is_by_chance(gained: int, shape: tuple[int, int], lower: int, higher: int) -> bool:
     """Whether a higher rank fits hardly more entries than it has more degrees of freedom."""
     fewer, free = (degrees_of_freedom(*shape, rank) for rank in (lower, higher))
-    return gained < free - fewer + _MARGIN
+    return gained < free - fewer + MARGIN
 
 
 def _statistics(
@@ -460,17 +464,16 @@ def _statistics(
     return noise_statistics(residual, predicted, inliers[decided])
 
 
-def _zero_solution(sample: Sample, rng: np.random.Generator) -> Solution | None:
+def _zero_solution(sample: Sample) -> Solution | None:
     """The zero matrix if most entries support it."""
     xp, values = namespace(sample.row_values), sample.row_values
-    tolerance = exact_tolerance(sample)
-    inliers = to_numpy(xp.abs(values) <= tolerance)
+    inliers = to_numpy(exact_fits(values, sample.relative_tolerance, sample.deviation))
     if 2 * np.sum(inliers) <= sample.size:  # no majority in any part
         return None
     left, right = (xp.zeros((n, 0), **like(values)) for n in sample.shape)
     point = Point(left, values[:0], right)
-    support = supported_part(sample, point, inliers, rng)
-    solution = Solution(left, right, inliers, support, 0.0, tolerance / sample.deviation)
+    support = supported_part(sample.tangent(point), inliers, agreeing=0.0)
+    solution = Solution(left, right, inliers, support, 0.0, sample.relative_tolerance)
     return solution if concluded_support(solution, sample.size) else None
 
 
@@ -488,14 +491,16 @@ def unsupported(sample: Sample, factors: tuple[Array, Array]) -> Solution:
 def concluded_support(solution: Solution, entries: int) -> bool:
     """Whether enough entries support a solution."""
     rank = int(solution.left.shape[1])
-    required = required_support(solution.support, entries, rank)[1]
-    return int(np.sum(solution.support.inliers)) >= required
+    required = required_support(solution.support, entries, rank, solution.tolerance)[1]
+    return int(np.sum(solution.support.fitted)) >= required
 
 
-def required_support(support: Support, entries: int, rank: int) -> tuple[int, int]:
+def required_support(
+    support: Support, entries: int, rank: int, tolerance: float
+) -> tuple[int, int]:
     """The degrees of freedom of the decided part, and the number of inliers that it needs.
 
     They are a majority of all entries, and more than chance can fit.
     """
-    free = degrees_of_freedom(int(support.rows.sum()), int(support.columns.sum()), rank)
-    return max(free, 0), max(free + _MARGIN, entries // 2 + 1)
+    free = support.degrees_of_freedom(rank)
+    return free, enough_fits(tolerance, entries, free)

@@ -5,9 +5,11 @@ from robustrank.linalg.least_squares import (
     damped_least_squares,
     null_directions,
     plain_least_squares,
+    preconditioner,
     solve_directly,
     solve_normal_equations,
     unit_leverages,
+    without_null_directions,
 )
 from robustrank.linalg.retraction import (
     Point,
@@ -26,6 +28,7 @@ from robustrank.linalg.svd import (
     leading_svd_by_products,
 )
 from robustrank.linalg.tangent import (
+    NormalMap,
     Shares,
     TangentMap,
     TangentView,
@@ -39,6 +42,7 @@ from robustrank.linalg.tangent import (
     scattered,
     share_counts,
     share_maxima,
+    share_sums,
 )
 from robustrank.linalg.vectors import (
     frobenius_norm,
@@ -57,6 +61,7 @@ from robustrank.linalg.vectors import (
 
 __all__ = [
     "Factors",
+    "NormalMap",
     "Point",
     "Shares",
     "TangentMap",
@@ -82,6 +87,7 @@ __all__ = [
     "null_directions",
     "plain_least_squares",
     "point_of",
+    "preconditioner",
     "quadratic_forms",
     "quantile_index",
     "retract",
@@ -91,6 +97,7 @@ __all__ = [
     "scattered",
     "share_counts",
     "share_maxima",
+    "share_sums",
     "shortest_half",
     "solve_directly",
     "solve_normal_equations",
@@ -100,4 +107,5 @@ __all__ = [
     "unit_leverages",
     "vecmat",
     "weighted",
+    "without_null_directions",
 ]

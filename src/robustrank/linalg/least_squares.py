@@ -17,6 +17,7 @@ from robustrank.backend import (
     solve_positive_definite,
 )
 from robustrank.linalg.tangent import (
+    NormalMap,
     TangentMap,
     as_vector,
     from_vector,
@@ -31,6 +32,8 @@ _DIRECT_SIZE = 3000
 _DIRECT_SIZE_ON_CPU = 300
 _MAX_ITERATIONS = 200
 _ROUNDINGS = 16
+# Blocks of a preconditioner are made invertible by this share of an average block.
+_SMALLEST_BLOCK = 1e-8
 
 
 def damped_least_squares(
@@ -138,16 +141,17 @@ def _solve_iteratively(
 ) -> Array:
     """The same by conjugate gradients on the normal equations.
 
-    The normal matrix is often close to a multiple of the identity, so few products are needed.
+    The normal matrix is often close to a multiple of the identity, so few products are needed. If
+    it has diagonal blocks to offer, their inverses are the preconditioner.
     """
     xp = namespace(right)
 
-    product = tangent.normal_map(weights)
-
-    def normal(W: Array) -> Array:
-        return product(W) + damping[..., None, None] * W
-
-    iterates = conjugate_gradient_iterates(normal, right)
+    normal = tangent.normal_map(weights)
+    precondition = preconditioner(normal, damping)
+    product = normal.product
+    iterates = conjugate_gradient_iterates(
+        lambda W: product(W) + damping[..., None, None] * W, right, precondition
+    )
     W, energy = next(iterates)
     target_energy = energy * tolerance**2
     done = energy <= target_energy
@@ -157,7 +161,31 @@ def _solve_iteratively(
         closer, energy = next(iterates)
         W = xp.where(done[..., None, None], W, closer) if done.ndim else closer
         done = done | (energy <= target_energy)  # final, whatever rounding does to it later
-    return W
+    return W if normal.blocks is None else without_null_directions(tangent, W)
+
+
+def preconditioner(normal: NormalMap, damping: Array) -> Callable[[Array], Array]:
+    """An approximate inverse of a damped normal map: the identity if it has no blocks to offer."""
+    if normal.blocks is None:
+        return lambda residual: residual
+    blocks = normal.blocks()
+    xp, r = namespace(blocks), blocks.shape[-1]
+    eye = xp.eye(r, **like(blocks))
+    average = xp.mean(xp.sum(blocks * eye, axis=(-2, -1))) / r
+    # Rows of W on which no measurement depends have a block of zeros.
+    least = damping + max(_SMALLEST_BLOCK, 10 * epsilon(blocks)) * average
+    least = xp.where(least > 0, least, xp.ones_like(least))
+    inverse = inverse_positive_definite(blocks + least * eye)
+    return lambda residual: (inverse @ residual[..., None])[..., 0]
+
+
+def without_null_directions(tangent: TangentMap, W: Array) -> Array:
+    """W without its part along the directions that change the factors and not the matrix."""
+    left, right, xp = tangent.U, tangent.V, namespace(W)
+    transpose, n1 = xp.matrix_transpose, left.shape[-2]
+    dU, dV = W[..., :n1, :], W[..., n1:, :]
+    null = (transpose(left) @ dU - transpose(dV) @ right) / 2
+    return xp.concat([dU - left @ null, dV + right @ transpose(null)], axis=-2)
 
 
 def null_directions(left: Array, right: Array) -> Array:

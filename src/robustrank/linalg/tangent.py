@@ -28,6 +28,25 @@ class Shares(Protocol):
         ``weights`` is (k, m), ``least`` is (n1 + n2,), and the result is (k, n1 + n2).
         """
 
+    def sums(self, least: Array, parts: Array) -> Array:
+        """The weight of the rows and columns whose share in a measurement is above ``least``.
+
+        ``parts`` and ``least`` are (n1 + n2,), and the result is (m,).
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class NormalMap:
+    """The map from W to ``adjoint(weights * apply(W))`` of a tangent map."""
+
+    product: Callable[[Array], Array]
+    # Returns its diagonal blocks, (n1 + n2, r, r), one for each row of W, if they are worth while
+    # as a preconditioner.
+    blocks: Callable[[], Array] | None = None
+
+    def __call__(self, W: Array) -> Array:
+        return self.product(W)
+
 
 class TangentMap(Protocol):
     """The map W = [dU; dV] → A(dU Vᵀ + U dVᵀ) at fixed factors U (n1 × r) and V (n2 × r).
@@ -66,7 +85,7 @@ class TangentMap(Protocol):
     def adjoint(self, w: Array) -> Array:
         """The adjoint of ``apply``."""
 
-    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+    def normal_map(self, weights: Array) -> NormalMap:
         """The map from W to ``adjoint(weights * apply(W))``, prepared for many products."""
 
     @property
@@ -156,7 +175,7 @@ class TangentView:
         W = self.outward(self.inner.adjoint(self.scattered(w)))
         return W if self.factor is None else self.factor * W
 
-    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+    def normal_map(self, weights: Array) -> NormalMap:
         """The map from W to ``adjoint(weights * apply(W))``."""
         normal = self.inner.normal_map(self.scattered(self.squared(weights)))
 
@@ -167,7 +186,11 @@ class TangentView:
             # The square of the factor could overflow.
             return self.factor * self.outward(normal(self.inward(self.factor * W)))
 
-        return product
+        changed = self.symmetric or self.transposed or self.mask is not None
+        if normal.blocks is None or changed:
+            return NormalMap(product)
+        given, factor = normal.blocks, 1.0 if self.factor is None else self.factor
+        return NormalMap(product, lambda: factor * (factor * given()))
 
     def scaled(self, values: Array) -> Array:
         """One value for each kept measurement, times the factors."""
@@ -324,6 +347,17 @@ def share_counts(tangent: TangentMap, least: Array, weights: Array) -> Array | N
         return share_counts(tangent.inner, least, weights)
     counts = share_counts(tangent.inner, halves_swapped(least, tangent.U.shape[-2]), weights)
     return None if counts is None else halves_swapped(counts, tangent.V.shape[-2])
+
+
+def share_sums(tangent: TangentMap, least: Array, parts: Array) -> Array | None:
+    """The weight of rows and columns with a share above ``least``; see ``Shares.sums``."""
+    if not isinstance(tangent, TangentView):
+        return None if tangent.shares is None else tangent.shares.sums(least, parts)
+    tangent.before(0)
+    if tangent.transposed:
+        least, parts = (halves_swapped(one, tangent.U.shape[-2]) for one in (least, parts))
+    sums = share_sums(tangent.inner, least, parts)
+    return None if sums is None else tangent.kept(sums)
 
 
 def row_blocks(tangent: TangentMap) -> Iterator[tuple[slice, Array]]:

@@ -8,6 +8,7 @@ from robustrank.operators.bilinear import Bilinear
 from robustrank.operators.checks import OperatorCheck, check_operator
 from robustrank.operators.dense import DenseOperator
 from robustrank.operators.entries import Entries
+from robustrank.operators.entry_tangent import EntryTangent
 from robustrank.operators.linear_map import LinearMap
 from robustrank.operators.sorted_entries import SortedEntries, soft_weights
 from robustrank.operators.sparse import SparseOperator
@@ -34,6 +35,7 @@ __all__ = [
     "DataLost",
     "DenseOperator",
     "Entries",
+    "EntryTangent",
     "LinearMap",
     "Operator",
     "OperatorCheck",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -20,7 +19,7 @@ from robustrank.backend import (
     namespace,
     reject_masked,
 )
-from robustrank.linalg import Shares, row_blocks
+from robustrank.linalg import NormalMap, Shares, row_blocks
 from robustrank.operators.base import Operator
 from robustrank.operators.dense import row_norms
 from robustrank.operators.tangent import RowShares
@@ -157,9 +156,9 @@ class BilinearTangent:
         lower = _transposed_product(self.right, w[:, None] * self._aU)
         return namespace(w).concat([upper, lower], axis=0)
 
-    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+    def normal_map(self, weights: Array) -> NormalMap:
         """The map from W to ``adjoint(weights * apply(W))``."""
-        return lambda W: self._gram(weights, W)
+        return NormalMap(lambda W: self._gram(weights, W))
 
     def _gram(self, weights: Array, W: Array) -> Array:
         """``adjoint(weights * apply(W))``, in one read of the vectors if they are NumPy arrays."""

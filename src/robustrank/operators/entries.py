@@ -19,8 +19,8 @@ from robustrank.backend import (
     sorted_orders,
 )
 from robustrank.operators.base import Operator
+from robustrank.operators.entry_tangent import EntryTangent
 from robustrank.operators.sorted_entries import SortedEntries
-from robustrank.operators.tangent import UnstoredTangent
 
 
 class Entries(Operator):
@@ -127,8 +127,9 @@ class Entries(Operator):
         left = self.by_rows.sums(take(w, self.row_order), V)
         return left, self.by_columns.sums(take(w, self.column_order), U)
 
-    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> UnstoredTangent:
-        return UnstoredTangent(self, U, V, entries=(self._rows, self._columns))
+    def tangent(self, U: Array, V: Array, *, precise: bool = False) -> EntryTangent:
+        orders = self.row_order, self.row_places
+        return EntryTangent(self.by_rows, self.by_columns, self.column_order, U, V, *orders)
 
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         """Every A_i has the norm 1."""

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from robustrank.backend import Array, epsilon, like, namespace, on_gpu, to_numpy
+from robustrank.backend import Array, epsilon, like, namespace, on_gpu
 from robustrank.linalg import (
+    NormalMap,
     Shares,
     as_vector,
     blocks_of,
@@ -84,13 +85,13 @@ class StoredTangent:
         x = kernels.vecmat(flat, w) if kernels else vecmat(w, flat)
         return from_vector(x, self.stored.shape[-2])
 
-    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+    def normal_map(self, weights: Array) -> NormalMap:
         """The map from W to ``adjoint(weights * apply(W))``: with kernels, one read of the rows."""
         kernels, flat = self._kernels(), self._flat()
         if kernels is None:
-            return lambda W: self.adjoint(weights * self.apply(W))
+            return NormalMap(lambda W: self.adjoint(weights * self.apply(W)))
         gram, r = kernels.gram, self.stored.shape[-2]
-        return lambda W: from_vector(gram(flat, weights, as_vector(W)), r)
+        return NormalMap(lambda W: from_vector(gram(flat, weights, as_vector(W)), r))
 
     def rows(self, block: slice) -> Array:
         """Some of the rows."""
@@ -113,16 +114,15 @@ class StoredTangent:
 class UnstoredTangent:
     """A tangent map by products: each ``apply`` or ``adjoint`` is a pass over the sensing data.
 
-    The shares of a map whose ``rows`` are given follow from them; those of measurements that are
-    ``entries`` from their positions; and those of others are ``probed`` by 2 (n1 + n2) products,
-    the first time that they are needed, or not available.
+    The shares of a map whose ``rows`` are given follow from them. Those of others are ``known``, or
+    ``probed`` by 2 (n1 + n2) products, the first time that they are needed, or not available.
     """
 
     operator: Products
     U: Array
     V: Array
     rows: Callable[[slice], Array] | None = None  # computes those of a block of measurements
-    entries: tuple[Array, Array] | None = None  # the row and column of each measurement
+    known: Shares | None = None
     probed: bool = False
 
     reads = 0
@@ -151,21 +151,20 @@ class UnstoredTangent:
         """The adjoint of ``apply``."""
         return namespace(w).concat([*self.operator.backproject(w, self.U, self.V)], axis=0)
 
-    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+    def normal_map(self, weights: Array) -> NormalMap:
         """The map from W to ``adjoint(weights * apply(W))``: two passes for each product."""
-        return lambda W: self.adjoint(weights * self.apply(W))
+        return NormalMap(lambda W: self.adjoint(weights * self.apply(W)))
 
     @cached_property
     def shares(self) -> Shares | None:
-        """From the rows, the entries or by probing; None if there are none of these."""
+        """From the rows, as they are known or by probing; None if there are none of these."""
         if self.rows is not None:
             return RowShares(partial(row_blocks, self))
-        if self.entries is not None:
-            return EntryShares(*self.entries, self.U, self.V)
+        if self.known is not None:
+            return self.known
         return probed_shares(self.apply, self.U, self.V) if self.probed else None
 
 
-Values = np.ndarray[Any, Any]
 RowBlocks = Iterable[tuple[slice, Array]]
 
 # Entries of a block whose shares are computed, which takes a few copies of it.
@@ -191,50 +190,9 @@ class RowShares:
             total = total + row_counts(rows, least, weights[:, block])
         return total
 
-
-@dataclass(frozen=True, eq=False)
-class EntryShares:
-    """Shares of measurements that are entries of the matrix U Vᵀ.
-
-    Each depends on its own row and its own column only, so the shares need no rows of the map. They
-    are computed in host memory.
-    """
-
-    rows: Array  # (m,)
-    columns: Array
-    U: Array
-    V: Array
-
-    def maxima(self, chosen: Array) -> Array:
-        counted = to_numpy(chosen) > 0
-        maxima = [np.zeros(factor.shape[0]) for factor in (self.U, self.V)]
-        for largest, (parts, shares) in zip(maxima, self._shares, strict=True):
-            np.maximum.at(largest, parts[counted], shares[counted])
-        return self._returned(np.concatenate(maxima))
-
-    def counts(self, least: Array, weights: Array) -> Array:
-        limits = np.split(to_numpy(least), [self.U.shape[0]])
-        counts = [
-            [np.bincount(parts, w * (shares > limit[parts]), len(limit)) for w in to_numpy(weights)]
-            for limit, (parts, shares) in zip(limits, self._shares, strict=True)
-        ]
-        return self._returned(np.concatenate(counts, axis=1))
-
-    @cached_property
-    def _shares(self) -> list[tuple[Values, Values]]:
-        """The row of each entry with its share, and the column with its share."""
-        rows, columns = to_numpy(self.rows), to_numpy(self.columns)
-        # Row a of A_i V is row b of V, if the entry is (a, b).
-        of_rows, of_columns = (
-            np.sum(to_numpy(factor).astype(float) ** 2, axis=1)[others]
-            for factor, others in ((self.V, columns), (self.U, rows))
-        )
-        total = of_rows + of_columns
-        total[total == 0] = 1
-        return [(rows, of_rows / total), (columns, of_columns / total)]
-
-    def _returned(self, values: Values) -> Array:
-        return namespace(self.U).asarray(values, **like(self.U))
+    def sums(self, least: Array, parts: Array) -> Array:
+        sums = [row_sums(rows, least, parts) for _, rows in self.blocks()]
+        return namespace(sums[0]).concat(sums)
 
 
 def probed_shares(apply: Callable[[Array], Array], U: Array, V: Array) -> RowShares:
@@ -278,13 +236,24 @@ def row_counts(rows: Array, least: Array, weights: Array) -> Array:
 
     ``weights`` is (k, m), ``least`` is (n1 + n2,) and the result is (k, n1 + n2).
     """
+    total: Array = 0.0
+    for block, larger in _larger(rows, least, weights.dtype):
+        total = total + weights[:, block] @ larger
+    return total
+
+
+def row_sums(rows: Array, least: Array, parts: Array) -> Array:
+    """Σ of ``parts``, (n1 + n2,), whose share in a measurement is larger than ``least``, (m,)."""
+    sums = [larger @ parts for _, larger in _larger(rows, least, parts.dtype)]
+    return namespace(parts).concat(sums)
+
+
+def _larger(rows: Array, least: Array, dtype: Any) -> Iterator[tuple[slice, Array]]:
+    """Blocks of measurements: one where a share is larger than ``least``, else zero."""
     xp = namespace(rows)
     limits = xp.astype(least, rows.dtype, copy=False)
-    total: Array = 0.0
     for block in _blocks(rows):
-        larger = _shares(rows[block, :, :]) > limits
-        total = total + weights[:, block] @ xp.astype(larger, weights.dtype)
-    return total
+        yield block, xp.astype(_shares(rows[block, :, :]) > limits, dtype)
 
 
 def _blocks(rows: Array) -> Iterator[slice]:

@@ -20,6 +20,7 @@ from robustrank.linalg import Factors, TangentMap, Triplets, leading_svd
 from robustrank.operators.base import Operator
 from robustrank.operators.dense import suit_single_precision
 from robustrank.operators.entries import Entries
+from robustrank.operators.entry_tangent import EntryShares
 from robustrank.operators.kernels import stored_dtype
 from robustrank.operators.tangent import UnstoredTangent
 from robustrank.operators.views.delegating import family
@@ -110,7 +111,7 @@ class ShardedEntries(ShardedOperator):
     columns: Array
 
     def tangent(self, U: Array, V: Array, *, precise: bool = False) -> UnstoredTangent:
-        return UnstoredTangent(self, U, V, entries=(self.rows, self.columns))
+        return UnstoredTangent(self, U, V, known=EntryShares(self.rows, self.columns, U, V))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

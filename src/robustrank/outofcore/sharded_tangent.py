@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from robustrank.backend import Array
-from robustrank.linalg import Shares, as_vector, from_vector
+from robustrank.linalg import NormalMap, Shares, as_vector, from_vector
 from robustrank.operators.tangent import RowShares
 from robustrank.outofcore.blocks import BlockProducts, blocks
 from robustrank.outofcore.engine import Engine, split, total
@@ -56,14 +55,14 @@ class ShardedTangent:
         """The adjoint of ``apply``."""
         return total(self._each(_adjoint_of_map, own=split(w, self.sizes)))
 
-    def normal_map(self, weights: Array) -> Callable[[Array], Array]:
+    def normal_map(self, weights: Array) -> NormalMap:
         """The map from W to ``adjoint(weights * apply(W))``, in one read of the rows.
 
         The weights are sent to the shards once.
         """
         engine = self.engine
         prepared = engine.keep(_normal_map, self.maps, own=split(weights, self.sizes))
-        return lambda W: total(engine.each(_apply_normal_map, prepared, shared=(W,)))
+        return NormalMap(lambda W: total(engine.each(_apply_normal_map, prepared, shared=(W,))))
 
     def maxima(self, chosen: Array) -> Array:
         """The largest share of each row and column of the matrix in a measurement."""
@@ -74,6 +73,10 @@ class ShardedTangent:
         """The weight of the measurements in which a share is larger than ``least``."""
         own = [(part, least) for (part,) in split(weights, self.sizes)]
         return total(self._each(_share_counts, own=own))
+
+    def sums(self, least: Array, parts: Array) -> Array:
+        """The weight of the rows and columns whose share in a measurement is above ``least``."""
+        return np.concatenate(self._each(_share_sums, shared=(least, parts)))
 
     def _each(self, work: Any, own: Any = None, shared: tuple[Any, ...] = ()) -> list[Any]:
         return self.engine.each(work, self.maps, own, shared)
@@ -107,6 +110,10 @@ def _share_maxima(part: LinearizedRows, chosen: Array) -> Array:
 
 def _share_counts(part: LinearizedRows, weights: Array, least: Array) -> Array:
     return _shares(part).counts(least, weights)
+
+
+def _share_sums(part: LinearizedRows, least: Array, parts: Array) -> Array:
+    return _shares(part).sums(least, parts)
 
 
 def _shares(part: LinearizedRows) -> RowShares:

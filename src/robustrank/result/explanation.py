@@ -61,7 +61,7 @@ def summary_of(result: Result) -> list[tuple[str, str]]:
         ("status", f"{result.status.value}: {meaning_of(result)}"),
         ("stopped", "" if result.stopped is None else f"{result.stopped}"),
         ("evidence", explain(certificate, noun)),
-        ("objections", objection_sentences(certificate)),
+        ("objections", objection_sentences(certificate, noun)),
         ("alternative", "" if result.alternative is None else str(result.alternative)),
         ("rank", "" if result.rank_table is None else result.rank_table.sentence),
         ("outliers", f"{rejected:,} of the {noun} are rejected ({share:.1%})"),
@@ -83,7 +83,7 @@ def _is_zero(result: Result) -> bool:
 def _undecided(result: Result) -> str:
     counts = (len(result.undecided_rows), "row"), (len(result.undecided_columns), "column")
     named = " and ".join(counted(*one) for one in counts if one[0])
-    return f"too few trusted entries in {named}" if named else ""
+    return f"too few trusted {noun_of(result)} in {named}" if named else ""
 
 
 def _noise(result: Result) -> str:
@@ -133,9 +133,11 @@ def explain(certificate: Certificate, noun: str = "measurements") -> str:
     return text + "."
 
 
-def objection_sentences(certificate: Certificate) -> str:
+def objection_sentences(certificate: Certificate, noun: str = "measurements") -> str:
     """Why a result is not certified; empty if there is no objection."""
-    return " ".join(f"{capitalized(one)}." for one in certificate.objections)
+    text = " ".join(f"{capitalized(one)}." for one in certificate.objections)
+    one = "entry" if noun == "entries" else "measurement"
+    return text.replace("measurements", noun).replace("measurement", one)
 
 
 def capitalized(sentence: str) -> str:

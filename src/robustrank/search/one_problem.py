@@ -96,7 +96,7 @@ class Search:
                 continue
             for found in self._found_by(solver, first):
                 self._attempt(found)
-                if self.attempts[-1].status in _DECIDED:
+                if _is_decided(self.attempts[-1]):
                     return
             first = None
 
@@ -344,6 +344,12 @@ def _without_search(result: Result) -> Result:
     if not result.certified:
         return result
     return replace(result, certificate=result.certificate.with_objections(_NO_SEARCH))
+
+
+def _is_decided(result: Result) -> bool:
+    """Whether no other solver would find more: it could only decide the parts that are not."""
+    undecided = len(result.undecided_rows) + len(result.undecided_columns)
+    return result.status in _DECIDED and not undecided
 
 
 def _can_improve(found: _Found) -> bool:

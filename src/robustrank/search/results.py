@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
-from robustrank.certificate import Fit, count, exact_tolerance, examine, is_exact_fit, untested
+from robustrank.certificate import (
+    Fit,
+    Support,
+    count,
+    exact_tolerance,
+    examine,
+    is_exact_fit,
+    untested,
+)
 from robustrank.linalg import TangentView, frobenius_norm, symmetric_factors
 from robustrank.metrics import balance, normalized_error
 from robustrank.problem import Problem
@@ -76,12 +84,13 @@ def assemble(
     sizes = solver.noise.sizes(normalized.y - state.residual, normalized.row_factors)
     fit = Fit(unit, residual, state.weights, sizes, norm)
     certificate = count(fit, outcome.reason) if tested else untested(fit)
+    support: Support | None = None
     if not certificate.objections:
         check_time()
         tangent = TangentView(solver.tangent(normalized, state), before=lambda _: check_time())
         if not solver.unit_rows:
             tangent = TangentView(tangent, factors=problem.row_factors)
-        certificate = examine(fit, tangent, outcome.reason)
+        certificate, support = examine(fit, tangent, outcome.reason)
     if certificate.is_exact:
         left, right = _without_empty_columns(left, right, _EMPTY * exact_tolerance(problem))
     if problem.symmetric:
@@ -89,6 +98,9 @@ def assemble(
     exact = is_exact_fit(unit, to_numpy(residual))  # in host memory, without launches on a GPU
     exact = namespace(residual).asarray(exact, device=like(residual)["device"])
     cutoff = solver.cutoff(state)
+    decided: tuple[Any, Any] = (np.ones(0, bool), np.ones(0, bool))
+    if support is not None and not certificate.objections:
+        decided = support.rows, support.columns
     last = outcome.history.checks[-1] if outcome.history.checks else None
     return Result(
         left=left * root,
@@ -106,6 +118,8 @@ def assemble(
         iterations=outcome.iterations,
         passes=last.passes if last else 0.0,
         seconds=last.seconds if last else 0.0,
+        undecided_rows=np.flatnonzero(~decided[0]),
+        undecided_columns=np.flatnonzero(~decided[1]),
     )
 
 
@@ -157,10 +171,15 @@ def best_attempt(attempts: Sequence[Result]) -> Result:
 def standing(result: Result) -> tuple[float, ...]:
     """A key by which results are ordered, the best one last."""
     certificate = result.certificate
+    match result.status:
+        case Status.RECOVERED:
+            quality = float(certificate.decided_rows + certificate.decided_columns)
+        case Status.ESTIMATED:
+            quality = -float(f"{certificate.prediction_error:.{_DIGITS}g}")
+        case _:
+            quality = 0.0
     if result.status in _ORDER:
-        with_noise = result.status is Status.ESTIMATED
-        error = float(f"{certificate.prediction_error:.{_DIGITS}g}") if with_noise else 0.0
-        return (-_ORDER.index(result.status), -error)
+        return (-_ORDER.index(result.status), quality)
     # Negative evidence counts as none, which is what the zero matrix has; then a lower rank is
     # the simpler answer.
     evidence = max(certificate.evidence, 0.0)

@@ -11,6 +11,9 @@ import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.certificate import (
+    BEYOND_CHANCE,
+    COMPARABLE,
+    OPPOSITE,
     exact_tolerance,
     groups_with_majority,
     name_parts,
@@ -20,14 +23,7 @@ from robustrank.linalg import Factors, TangentMap, TangentView, plain_least_squa
 from robustrank.problem import Problem
 from robustrank.result import Alternative, Result
 
-# A second solution with at least half the support makes a result ambiguous.
-_COMPARABLE = 0.5
-# Sensors with a wrong sign agree on the opposite of the matrix. That is a second solution only if
-# enough of them agree that small measurements, which fit both signs up to noise, could decide.
-_OPPOSITE = 0.6
 _EVERYWHERE = "the whole matrix"
-# The measurements that the second solution must fit beyond its parameters.
-_BEYOND_CHANCE = 5
 # Residuals within three standard deviations are consistent with the noise.
 _WITHIN_NOISE = 3.0
 _WHOLE = 0.9  # of the rows and columns: the second solution may differ everywhere
@@ -95,14 +91,14 @@ class _Search:
         telling = np.abs(predicted) > self.tolerance
         support = self._count(~self.rejected & telling)
         against = self._count(self.rejected & telling & with_other_sign)
-        if against < max(_BEYOND_CHANCE, _OPPOSITE * support):
+        if against < max(BEYOND_CHANCE, OPPOSITE * support):
             return None
         return Alternative(-self.left, self.right, self._count(with_other_sign), _EVERYWHERE)
 
     def anywhere(self, solve: SolveFactors) -> Alternative | None:
         """A second matrix that has nothing in common with the first."""
         rows = np.flatnonzero(self.rejected)
-        needed = self.problem.degrees_of_freedom + _BEYOND_CHANCE
+        needed = self.problem.degrees_of_freedom + BEYOND_CHANCE
         if len(rows) < needed:
             return None
         part = self.problem.of_rows(rows)
@@ -133,7 +129,7 @@ class _Search:
         free = np.zeros((n1 + self.right.shape[0], 1))
         free[parts] = 1
         mask = xp.asarray(free, **like(self.left))
-        needed = len(parts) * r + _BEYOND_CHANCE
+        needed = len(parts) * r + BEYOND_CHANCE
         if np.count_nonzero(self.rejected) < needed:
             return None
         # The map is linearized at orthonormal factors: dU and dV have the units of the matrix.
@@ -156,7 +152,7 @@ class _Search:
         other = given + W
         factors = (point.left, other[n1:, :]) if in_columns else (other[:n1, :], self.right)
         gained = fitted & self.rejected & self._not_dead()
-        if self._count(gained) < max(needed, _COMPARABLE * self._count(lost)):
+        if self._count(gained) < max(needed, COMPARABLE * self._count(lost)):
             return None
         return Alternative(*factors, self._count(fitted), name_parts(parts, n1))
 
@@ -180,7 +176,7 @@ class _Search:
     ) -> Alternative | None:
         support = self._count(~self.rejected)
         count = self._count(fitted)
-        if count < max(needed, _COMPARABLE * support):
+        if count < max(needed, COMPARABLE * support):
             return None
         return Alternative(*factors, count, where)
 

@@ -242,7 +242,7 @@ class CountedOperator(DelegatingOperator):
         computed = tangent
         while isinstance(computed, TangentView):
             computed = computed.inner
-        if isinstance(computed, UnstoredTangent) and not (computed.rows or computed.entries):
+        if isinstance(computed, UnstoredTangent) and not (computed.rows or computed.known):
             # By products, which are counted, and which this operator computes for all views in it.
             counted = UnstoredTangent(self, U, V, probed=computed.probed)
             symmetric = isinstance(tangent, TangentView) and tangent.symmetric

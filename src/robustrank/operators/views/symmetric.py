@@ -12,6 +12,7 @@ from robustrank.backend import Array, namespace, to_numpy
 from robustrank.linalg import Factors, TangentMap, TangentView, Triplets, leading_svd
 from robustrank.operators.base import Operator, draw
 from robustrank.operators.dense import ArrayBackedOperator
+from robustrank.operators.entry_tangent import EntryTangent
 from robustrank.operators.tangent import StoredTangent, UnstoredTangent
 from robustrank.operators.views.delegating import DelegatingOperator
 
@@ -80,8 +81,9 @@ class SymmetricOperator(DelegatingOperator):
         if (given := doubled.rows) is not None:
             return UnstoredTangent(self, U, V, rows=lambda block: _symmetrized(given(block), r))
         # Their entries come in pairs, so the shares of sampled entries are found by probing, too.
-        probed = isinstance(doubled, UnstoredTangent) and (
-            doubled.probed or doubled.entries is not None
+        entries = isinstance(doubled, EntryTangent)
+        probed = entries or (
+            isinstance(doubled, UnstoredTangent) and (doubled.probed or doubled.known is not None)
         )
         return UnstoredTangent(self, U, V, probed=probed)
 
