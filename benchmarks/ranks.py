@@ -105,7 +105,9 @@ class LimitCase:
         """Their number, from ``robustrank.plan``."""
         given = {"family": "gaussian" if self.family == "dense" else "entries"}
         options: Any = given | {"outlier_model": self.model}
-        return rr.plan(self.shape, self.rank, self.outliers, self.noise, **options).measurements_95
+        planned = rr.plan(self.shape, self.rank, self.outliers, self.noise, **options)
+        assert planned.measurements_95 is not None
+        return planned.measurements_95
 
     def __str__(self) -> str:
         noise = f", noise {self.noise:.0%}" if self.noise else ""

@@ -100,8 +100,7 @@ STATED: dict[str, list[str]] = {
         f"When its error is below {_first_messages.target_error_at_full_rank:g} times the estimate "
         f"and no singular value is zero, or else below {small(_first_messages.target_error)}",
         f"its error is {small(_first_messages.target_error)}, or it makes no more progress",
-        "twice the rank of the first solver and at least "
-        f"{word(rank_growth._FIRST_COMPONENTS)}",
+        f"twice the rank of the first solver and at least {word(rank_growth._FIRST_COMPONENTS)}",
         f"ends after {_first_messages.patience} steps without progress",
         f"more than {percent(problem._COMMON_PART)} of ‖A_i‖²",
         f"narrowed by a factor of {evidence_fit._DECAY:g} per step",
