@@ -175,11 +175,10 @@ def test_without_a_rank_every_result_equals_that_of_recover(mixed: list[Planted]
 
 
 def test_without_a_rank_problems_are_read_one_at_a_time(mixed: list[Planted]) -> None:
-    taken = []
-    problems = ((taken.append(k) or one.A, one.y) for k, one in enumerate(mixed))
-    results = rr.recover_many(problems, solver="gauss-newton", batch=4)
-    next(results)
-    assert taken == [0]
+    unread = [(one.A, one.y) for one in mixed]
+    problems = (unread.pop(0) for _ in mixed)
+    next(rr.recover_many(problems, solver="gauss-newton", batch=4))
+    assert len(unread) == len(mixed) - 1
 
 
 @pytest.mark.usefixtures("default_signals")
@@ -190,9 +189,8 @@ def test_ctrl_c_without_a_rank_raises_with_the_result_so_far(mixed: list[Planted
 
     data = [(planted.A, planted.y) for planted in mixed]
     solver = rr.solvers.Portfolio((rr.solvers.GaussNewton(), Interrupting(name="second")))
-    found = []
     with pytest.raises(rr.Interrupted) as caught:
-        found.extend(rr.recover_many(data, solver=solver))
+        list(rr.recover_many(data, solver=solver))
     assert caught.value.result.stopped is rr.StopReason.INTERRUPTED
     assert caught.value.result.attempts[0].solver == "Gauss–Newton"
     assert np.any(caught.value.result.matrix)

@@ -11,10 +11,9 @@ from robustrank.metrics import normalized_error
 CLAIMS = {rr.Status.RECOVERED, rr.Status.ESTIMATED}
 NO_CLAIMS = set(rr.Status) - CLAIMS
 CASES = {
-    "outliers of high leverage beside exact inliers": (
-        ("symmetric", 236, 90_000),
-        {rr.Status.RECOVERED},
-    ),
+    # Solvers that the default no longer has found the matrices of this problem and of "a part with
+    # the opposite sign".
+    "outliers of high leverage beside exact inliers": (("symmetric", 236, 90_000), NO_CLAIMS),
     "two impostors of high leverage": (("symmetric", 198, 90_000), NO_CLAIMS),
     "impostors with a majority in some columns": (
         ("scarce columns", 64, 95_000),
@@ -27,7 +26,7 @@ CASES = {
     "a surplus column that fits two outliers": (("sparse", 174, 101_000), CLAIMS),
     "a surplus column beside offsets": (("scarce columns", 99, 101_000), NO_CLAIMS),
     "a lower rank with noise of equal size": (("two sizes", 16, 110_000), CLAIMS),
-    "a part with the opposite sign": (("blocks", 524, 120_000), {rr.Status.AMBIGUOUS}),
+    "a part with the opposite sign": (("blocks", 524, 120_000), NO_CLAIMS),
     "the opposite sign with a majority": (("many sizes", 759, 120_000), {rr.Status.AMBIGUOUS}),
     # Whether it is solved depends on rounding.
     "a surplus column that fits eight outliers": (

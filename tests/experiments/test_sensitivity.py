@@ -189,7 +189,8 @@ def test_show_prints_a_row_for_each_literal(
 
 
 def test_table_begins_with_cliffs_and_escapes_bars() -> None:
-    quiet, loud = Literal("a.py", 0, 1, "A", 3, "A = 3", "a"), literal("Weighting.max_medians")
+    quiet = Literal("a.py", 0, 1, "A", 3, "A = 3", "a")
+    loud = literal("MessagePassing.target_error_at_full_rank")
     rows = [
         sensitivity_row(quiet, HALVED, effect()),
         sensitivity_row(loud, HALVED, effect(error=1.0)),

@@ -215,8 +215,8 @@ def test_ctrl_c_after_the_last_iteration_is_not_ignored(
 
 def test_an_outcome_that_follows_another_goes_on_with_its_counts(small: Planted) -> None:
     problem, rng = Problem(as_operator(small.A), small.y, 2), np.random.default_rng(0)
-    solvers = MessagePassing(max_iterations=2), GaussNewton()
-    (first,), (second,) = (Drive([problem], one, Run()).to_the_end(rng) for one in solvers)
+    (first,) = Drive([problem], MessagePassing(max_iterations=2), Run()).to_the_end(rng)
+    (second,) = Drive([problem], GaussNewton(), Run()).to_the_end(rng)
     both = first.followed_by(second)
     assert both.state is second.state
     assert both.reason is second.reason is None
