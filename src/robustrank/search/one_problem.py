@@ -17,7 +17,7 @@ from robustrank.certificate import (
     rank_may_be_too_low,
     required_fits,
 )
-from robustrank.linalg import Factors
+from robustrank.linalg import Factors, point_of
 from robustrank.operators import OutOfTime
 from robustrank.problem import Problem
 from robustrank.result import History, Result, Status, StopReason
@@ -99,6 +99,9 @@ class Search:
                 if _is_decided(self.attempts[-1]):
                     return
             first = None
+        if not any(attempt.certified for attempt in self.attempts):
+            for found in self._from_twice_the_rank():
+                self._attempt(found)
 
     def _found_by(self, solver: Solver[Any], first: Outcome | None) -> Iterator[_Found]:
         """What a solver finds: one or two outcomes to begin the final fit at."""
@@ -203,6 +206,21 @@ class Search:
         started = second.start_from(unit.normalized(), estimate.truncated(rank))
         yield _Found(problem, second, before.followed_by(drive.continued(started, 0)))
 
+    def _from_twice_the_rank(self) -> Iterator[_Found]:
+        """What the first solver of a portfolio finds from a fit of twice the rank, truncated.
+
+        With few measurements, such a fit passes by solutions that are only locally the best ones.
+        """
+        solver, problem = self._solvers[0], self.problem
+        twice = problem.of_rank(min(2 * problem.rank, *problem.operator.matrix_shape))
+        few = self.attempts[-1].status is Status.UNDERDETERMINED
+        if few or not (self._is_portfolio and isinstance(solver, GaussNewton)):
+            return
+        point = point_of(*self._factors_of(twice))
+        start = point.scaled_left[:, : problem.rank], point.right[:, : problem.rank]
+        named = replace(solver, name=f"{solver.name}, from twice the rank")
+        yield self._driven(_starting_at(start, named, problem), problem)
+
     def _attempt(self, found: _Found) -> None:
         """Add the result of a solver, after the final fit, with a second solution if any."""
         self._ended = found
@@ -212,7 +230,7 @@ class Search:
             result = self._assembled(found)
         self._pending = [*self._pending, result]
         if self._is_portfolio and result.certified and result.certificate.contested:
-            other = second_solution(found.problem, result, self._factors_of_part)
+            other = second_solution(found.problem, result, self._factors_of)
             result = replace(result, alternative=other)
         if self.attempts and found.problem.rank < self._largest_rank:
             result = _with_rank_checked(found.problem.of_rank(self._largest_rank), result)
@@ -269,10 +287,10 @@ class Search:
                 return lower
         return result
 
-    def _factors_of_part(self, part: Problem) -> Factors:
-        """The factors that the first solver finds for a part of the measurements."""
-        outcome = self._drive(self._solvers[0], part, aside=True)
-        root = math.sqrt(part.with_unit_rows.units.matrix)
+    def _factors_of(self, problem: Problem) -> Factors:
+        """The factors that the first solver finds for another problem, in the user's units."""
+        outcome = self._drive(self._solvers[0], problem, aside=True)
+        root = math.sqrt(problem.with_unit_rows.units.matrix)
         return outcome.state.U * root, outcome.state.V * root
 
     def _driven(
