@@ -16,7 +16,6 @@ _SMALLEST_FOLDS = 5
 # Enough predictions to determine their median to about ten percent; n of them determine a share of
 # one half to 1.5/√n, three standard deviations.
 _ENOUGH, _HALF = 150, 1.5
-_ACCURACY = 1e-3
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def predict_held_out(
         left_out = np.zeros(len(labels))
         left_out[chosen] = 1
         kept = weights * xp.asarray(1 - left_out, **like(weights))
-        W = plain_least_squares(tangent, kept, residual, _ACCURACY)
+        W = plain_least_squares(tangent, kept, residual)
         rows.append(chosen)
         errors.append(to_numpy(residual - tangent.apply(W))[chosen])
         seen += len(chosen)

@@ -32,6 +32,7 @@ _DIRECT_SIZE = 3000
 _DIRECT_SIZE_ON_CPU = 300
 _MAX_ITERATIONS = 200
 _ROUNDINGS = 16
+_ACCURACY = 1e-3  # of a solve with noise, whose error matters more
 # Blocks of a preconditioner are made invertible by this share of an average block.
 _SMALLEST_BLOCK = 1e-8
 
@@ -53,7 +54,7 @@ def damped_least_squares(
 
 
 def plain_least_squares(
-    tangent: TangentMap, weights: Array, target: Array, accuracy: float
+    tangent: TangentMap, weights: Array, target: Array, accuracy: float = _ACCURACY
 ) -> Array:
     """The W that minimizes Σ w_i (J(W)_i − target_i)², to a relative accuracy.
 

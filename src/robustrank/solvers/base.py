@@ -18,9 +18,13 @@ from robustrank.linalg import Factors, Point, TangentMap, lower_median, scale_co
 from robustrank.noise import PROPORTIONAL, NoiseModel
 from robustrank.operators import UnstoredTangent
 from robustrank.problem import Problem
-from robustrank.solvers.weights import WeightFunction
+from robustrank.solvers.weights import CUTOFF_MEDIANS, TruncatedWeights, WeightFunction
 
-_FEW_UNKNOWNS = 300
+# A solver has converged when the factors change by less than this in a step, relative to their
+# size. With quadratic convergence, the error is then about the square of that change.
+TOLERANCE = 1e-6
+# With noise, when the steps are shorter than this share of the error that the noise causes.
+SMALL_STEP = 0.1
 
 T = TypeVar("T")
 
@@ -80,11 +84,6 @@ def linearize(problem: Problem, point: Point, *, precise: bool = False) -> tuple
     return tangent, problem.y - tangent.measure(point.values)
 
 
-def has_few_unknowns(problem: Problem) -> bool:
-    """Whether W = [dU; dV] has so few entries that a step takes little time."""
-    return problem.rank * sum(problem.operator.matrix_shape) <= _FEW_UNKNOWNS
-
-
 def relative_length(W: Array, point: Point) -> float:
     """The length of a step W relative to the norm of a matrix; zero if that is zero."""
     norm = namespace(W).linalg.vector_norm
@@ -101,7 +100,7 @@ class Solver(ABC, Generic[StateT]):
     name: str  # shown to users
     max_iterations: int
     tolerance: float  # stop when the relative change of the factors per step is smaller; 0: never
-    rounding: ClassVar[float]  # relative change per step due to rounding, in machine epsilons
+    rounding: ClassVar[float] = 64.0  # relative change per step due to rounding, in epsilons
     # What the size of noise depends on: that of the A_i, unless a solver finds out more.
     noise: NoiseModel = PROPORTIONAL
     # Whether to solve the problem with rows of equal norm; the paper's method uses them as given.
@@ -131,9 +130,9 @@ class Solver(ABC, Generic[StateT]):
         return 1
 
     @property
-    @abstractmethod
     def weight_function(self) -> WeightFunction:
         """The weight function that decides which measurements are inliers."""
+        return TruncatedWeights(CUTOFF_MEDIANS)
 
     @abstractmethod
     def start(self, problem: Problem, rng: np.random.Generator) -> StateT:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,21 +12,12 @@ from robustrank.certificate import best_set
 from robustrank.linalg import Point, TangentMap, lower_median, plain_least_squares, retract
 from robustrank.noise import PROPORTIONAL, NoiseModel
 from robustrank.problem import Problem
-from robustrank.solvers.base import Solver, State, has_few_unknowns, linearize, relative_length
-from robustrank.solvers.weights import (
-    TruncatedWeights,
-    WeightFunction,
-    leave_one_out_residuals,
-    leverages,
-)
+from robustrank.solvers.base import SMALL_STEP, TOLERANCE, Solver, State, linearize, relative_length
+from robustrank.solvers.weights import leave_one_out_residuals, leverages
 
 _FIRST_WIDTH, _DECAY = 2.5, 0.7  # of the weights, in standard deviations of the residuals
 _BEYOND_WIDTH = 10.0  # widths; measurements with larger residuals have no weight
-_PATIENCE, _LONG_PATIENCE = 4, 15  # steps of narrower weights without more evidence
-_LOW_NOISE = 0.02  # relative to what a trivial prediction leaves
-_RESELECTIONS = 4  # steps of the final fit that choose the inliers again in any case
-_SMALL_STEP = 0.1  # of the error that noise causes
-_ACCURACY = 1e-3  # of each linear solve
+_PATIENCE = 8  # steps of narrower weights without more evidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,20 +73,15 @@ class EvidenceFit(Solver[EvidenceFitState]):
         The name shown to users.
     """
 
-    rounding: ClassVar[float] = 64.0
     initial: Point
     excluded: Array | None = None
     noise: NoiseModel = PROPORTIONAL
     max_iterations: int = 80
-    tolerance: float = 1e-6
+    tolerance: float = TOLERANCE
     name: str = "evidence fit"
 
     def __post_init__(self) -> None:
         check_count(max_iterations=self.max_iterations)
-
-    @property
-    def weight_function(self) -> WeightFunction:
-        return TruncatedWeights(6.0)
 
     def cutoff(self, state: State) -> float | None:
         return state.cutoff if isinstance(state, EvidenceFitState) else super().cutoff(state)
@@ -109,20 +94,20 @@ class EvidenceFit(Solver[EvidenceFitState]):
 
     def step(self, problem: Problem, state: EvidenceFitState) -> EvidenceFitState:
         iteration = state.iteration + 1
-        if state.fitting_since is None and self._is_narrow_enough(problem, state):
+        if state.fitting_since is None and self._is_narrow_enough(state):
             best = self._observe(problem, state.best.point, iteration, before=state)
             return self._with_inliers(problem, replace(best, fitting_since=iteration))
-        W = plain_least_squares(state.tangent, state.weights, state.residual, _ACCURACY)
+        W = plain_least_squares(state.tangent, state.weights, state.residual)
         moved = relative_length(W, state.point)
         after = self._observe(
             problem, retract(state.point, W, problem.rank), iteration, before=state, moved=moved
         )
         if state.fitting_since is None:
             return after
-        if moved < _SMALL_STEP * self._error_from_noise(problem, state):
+        if moved < SMALL_STEP * self._error_from_noise(problem, state):
             after = replace(after, moved=0.0)  # converged, as far as the noise allows
         better = after.evidence > state.best.evidence
-        if better or iteration - state.fitting_since <= _RESELECTIONS:
+        if better or iteration - state.fitting_since <= _PATIENCE // 2:
             return self._with_inliers(problem, after)
         return replace(after, weights=state.weights, cutoff=state.cutoff)
 
@@ -139,12 +124,9 @@ class EvidenceFit(Solver[EvidenceFitState]):
         deviation = float(xp.min(spread)) * float(xp.linalg.vector_norm(scaled)) / math.sqrt(count)
         return deviation * math.sqrt(freedom / count) / norm
 
-    def _is_narrow_enough(self, problem: Problem, state: EvidenceFitState) -> bool:
-        least = 4 * epsilon(state.residual) * float(namespace(state.U).max(state.point.values))
-        # At a low level of noise, a better explanation is unlikely.
-        thorough = state.level > _LOW_NOISE or has_few_unknowns(problem)
-        patience = _LONG_PATIENCE if thorough else _PATIENCE
-        stalled = state.iteration - state.best.iteration >= patience
+    def _is_narrow_enough(self, state: EvidenceFitState) -> bool:
+        least = epsilon(state.residual) * float(namespace(state.U).max(state.point.values))
+        stalled = state.iteration - state.best.iteration >= _PATIENCE
         empty = not float(namespace(state.weights).max(state.weights)) > 0  # no step is defined
         return stalled or empty or not state.width > least
 
@@ -213,5 +195,5 @@ def _soft_weights(left_out: Array, spread: Array, width: float) -> Array:
     """Weights that decrease with the leave-one-out residual, zero far beyond the width."""
     xp = namespace(left_out)
     ratio = left_out / (spread * max(width, float(xp.finfo(spread.dtype).smallest_normal)))
-    soft = (xp.min(spread) / spread) ** 2 / (1 + xp.clip(ratio, max=1e6) ** 2)
+    soft = (xp.min(spread) / spread) ** 2 / (1 + xp.clip(ratio, max=_BEYOND_WIDTH) ** 2)
     return xp.where(ratio <= _BEYOND_WIDTH, soft, xp.zeros_like(soft))

@@ -29,6 +29,8 @@ from robustrank.linalg import (
 )
 from robustrank.problem import Problem
 from robustrank.solvers.base import (
+    SMALL_STEP,
+    TOLERANCE,
     ContinuableSolver,
     Estimate,
     State,
@@ -60,20 +62,16 @@ class Phase:
 # With the tolerance of 1e-6, the last step is at most this times 1e-6 of the smallest singular
 # value; but steps below some roundings of the largest one cannot be asked for.
 _SMALLEST_VALUES, _ROUNDINGS = 3e4, 1e9
-_SMALL_MISFIT = 1e-3
-_TINY_CHANGE = 1e-6
+_SMALL = 1e-3  # a misfit or a change of the factors
 # With a tangent map in single precision, most problems converge in two steps.
 _QUICK_STEPS = 2
-_SOLVE_ROUNDINGS = 64
-_SMALL_CHANGE = 1e-3
-_SMALL_STEP = 0.1  # of the error that noise causes
 _LARGE_NOISE = 0.2  # a larger misfit is not taken for noise
+_LEAST_ACCURACY = 0.03  # of a linear solve
 # Without noise, five steps are enough to converge. With noise, soft weights would go on to reject
-# everything but the measurements that the estimate happens to fit.
-_CONVERGING_STEPS = 5
-# After eight steps the set of inliers is frozen once the steps are small. Otherwise
-# measurements near the cutoff could be accepted and rejected in turn forever.
-_SETTLING_STEPS = 8
+# everything but the measurements that the estimate happens to fit. When it settles, the set of
+# inliers is frozen after that number of steps once they are small: otherwise measurements near the
+# cutoff could be accepted and rejected in turn forever.
+_ENOUGH_STEPS = 5
 
 
 @dataclass(eq=False)
@@ -152,14 +150,13 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     """
 
     batchable: ClassVar[bool] = True
-    rounding: ClassVar[float] = 64.0
     alpha_y: float = 4.0
     weighting: Weighting = field(default_factory=Weighting)
     damping: Damping = field(default_factory=Damping)
     settling: Settling = field(default_factory=Settling)
     initial: Factors | None = field(default=None, compare=False, repr=False)
     max_iterations: int = 80
-    tolerance: float = 1e-6
+    tolerance: float = TOLERANCE
     name: str = "Gauss–Newton"
 
     def __post_init__(self) -> None:
@@ -248,8 +245,10 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     def _accuracy(misfit: Array, rounding: float) -> Array:
         """The relative accuracy of the linear solve: quadratic convergence, down to rounding."""
         xp = namespace(misfit)
-        enough = _SOLVE_ROUNDINGS * rounding / xp.where(misfit > 0, misfit, xp.ones_like(misfit))
-        return xp.clip(xp.maximum(0.3 * misfit, enough), min=1e-12, max=0.03)
+        enough = (
+            GaussNewton.rounding * rounding / xp.where(misfit > 0, misfit, xp.ones_like(misfit))
+        )
+        return xp.clip(xp.maximum(misfit / 2, enough), max=_LEAST_ACCURACY)
 
     def _initial_point(self, problem: Problem, rng: np.random.Generator) -> Point:
         weight_function = TruncatedWeights(self.alpha_y)
@@ -280,13 +279,13 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     ) -> Array:
         xp = namespace(state.phase)
         searching, converging = state.phase == Phase.SEARCHING, state.phase == Phase.CONVERGING
-        found = searching & (misfit < _SMALL_MISFIT)
+        found = searching & (misfit < _SMALL)
         leverage = mean_leverage(state.weights, freedom)
         error = _error_from_noise(misfit / (1 - leverage), leverage)
         late = state.iteration >= self.settling.start_after
-        only_noise = late & (misfit < _LARGE_NOISE) & (change < _SMALL_STEP * error)
-        stopped = searching & (only_noise | (change < _SMALL_CHANGE))
-        settled = converging & (state.iteration >= state.since + _CONVERGING_STEPS)
+        only_noise = late & (misfit < _LARGE_NOISE) & (change < SMALL_STEP * error)
+        stopped = searching & (only_noise | (change < _SMALL))
+        settled = converging & (state.iteration >= state.since + _ENOUGH_STEPS)
         phase = xp.where(stopped | settled, Phase.SETTLING, state.phase)
         return xp.where(found, Phase.CONVERGING, phase)
 
@@ -319,7 +318,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         width = self.weighting.limited(width, median)
         soft = self.weighting.weights(width, magnitudes, median)
         settling = phase == Phase.SETTLING
-        late = settling & (iteration >= since + _SETTLING_STEPS)
+        late = settling & (iteration >= since + _ENOUGH_STEPS)
         hard, typical = soft, median
         if settling.ndim or bool(settling):  # in a batch, some problem may be settling
             hard, typical = self._settled_weights(problem, magnitudes, fitted_with, change, late)
@@ -376,7 +375,7 @@ def _is_tiny(change: Array) -> bool:
     Not used in a batch, nor with NumPy: there the map costs little more than the residuals, and
     the threads of BLAS, by which residuals are computed, would slow down the next kernels.
     """
-    return change.ndim == 0 and bool(change < _TINY_CHANGE)
+    return change.ndim == 0 and bool(change < TOLERANCE)
 
 
 def _converges_slowly(phase: Array, iteration: int, since: Array) -> Array:

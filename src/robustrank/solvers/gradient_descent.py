@@ -23,6 +23,7 @@ from robustrank.metrics import balance
 from robustrank.problem import Problem
 from robustrank.solvers.base import Solver, State, observe, spectral_initialization
 from robustrank.solvers.weights import (
+    CUTOFF_MEDIANS,
     TruncatedWeights,
     UniformWeights,
     WeightFunction,
@@ -139,7 +140,7 @@ class MedianTGD(Solver[GradientState]):
     unit_rows: ClassVar[bool] = False
     rounding: ClassVar[float] = 0.25
     alpha_y: float = 12.0
-    alpha_h: float = 6.0
+    alpha_h: float = CUTOFF_MEDIANS
     step_size: float = 0.4
     balance: float | None = None
     sample_split: bool = False

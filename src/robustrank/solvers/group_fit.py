@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -19,20 +20,14 @@ from robustrank.linalg import (
     shortest_half,
 )
 from robustrank.problem import Problem
-from robustrank.solvers.base import Solver, State, linearize, relative_length
-from robustrank.solvers.weights import (
-    TruncatedWeights,
-    WeightFunction,
-    leave_one_out_residuals,
-    leverages,
-)
+from robustrank.solvers.base import TOLERANCE, Solver, State, linearize, relative_length
+from robustrank.solvers.weights import leave_one_out_residuals, leverages
 
 _FAR = 5.0  # times half the length of the shortest interval with half of the values
 _SMALLEST_GROUP = 0.05  # of the measurements
 _NARROW = 0.3  # of the distance between the groups
 _OUTLYING = 5.0  # standard deviations from both groups
 _PATIENCE, _MORE = 8, 0.01  # steps without so much more evidence for each measurement
-_ACCURACY = 1e-3  # of each linear solve
 
 Pair = tuple[float, float]
 
@@ -98,19 +93,14 @@ class GroupFit(Solver[GroupFitState]):
         The name shown to users.
     """
 
-    rounding: ClassVar[float] = 64.0
     initial: Point
     fault: Fault
     max_iterations: int = 50
-    tolerance: float = 1e-9
+    tolerance: float = TOLERANCE
     name: str = "two groups"
 
     def __post_init__(self) -> None:
         check_count(max_iterations=self.max_iterations)
-
-    @property
-    def weight_function(self) -> WeightFunction:
-        return TruncatedWeights(6.0)
 
     def is_exhausted(self, state: GroupFitState) -> bool:
         return state.iteration - state.milestone.iteration >= _PATIENCE
@@ -146,7 +136,7 @@ class GroupFit(Solver[GroupFitState]):
         xp = namespace(state.U)
         groups = [share * problem.row_factors for share in (1 - state.second, state.second)]
         W, *along = (
-            plain_least_squares(state.tangent, state.weights, target, _ACCURACY)
+            plain_least_squares(state.tangent, state.weights, target)
             for target in (state.residual, *groups)
         )
         rest = state.residual - state.tangent.apply(W)
@@ -155,7 +145,7 @@ class GroupFit(Solver[GroupFitState]):
         right = np.asarray([float(xp.sum(state.weights * a * rest)) for a in groups])
         if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
             return W, state.parameters
-        first, second = (float(it) for it in np.linalg.lstsq(matrix, right, rcond=1e-12)[0])
+        first, second = (float(it) for it in np.linalg.lstsq(matrix, right, rcond=None)[0])
         return W - first * along[0] - second * along[1], (first, second)
 
     def _fitted_with_gains(self, problem: Problem, state: GroupFitState) -> tuple[Array, Pair]:
@@ -164,7 +154,7 @@ class GroupFit(Solver[GroupFitState]):
         fitted = problem.y - state.residual
         values, precision = self._true_values(problem, state.second, state.parameters)
         weights = state.weights * precision
-        W = plain_least_squares(state.tangent, weights, values - fitted, _ACCURACY)
+        W = plain_least_squares(state.tangent, weights, values - fitted)
         fitted = fitted + state.tangent.apply(W)
         gains = []
         for share, before in zip((1 - state.second, state.second), state.parameters, strict=True):
@@ -204,7 +194,7 @@ class GroupFit(Solver[GroupFitState]):
         weights = xp.astype(near, fitted.dtype)
         count = max(float(xp.sum(weights)), 1.0)
         squares = weights * ((1 - second) * errors[0] ** 2 + second * errors[1] ** 2)
-        least = 4 * epsilon(residual) * float(problem.trivial_deviation)
+        least = epsilon(residual) * float(problem.trivial_deviation)
         best = self._explanation(problem, point, fitted, second > 0.5, parameters, iteration)
         if before is not None and not best.evidence > before.best.evidence:
             best = before.best
@@ -285,8 +275,8 @@ def _probability(errors: list[Array], share: float, deviation: float) -> Array:
     tiny = float(xp.finfo(errors[0].dtype).smallest_normal)
     unit = max(deviation, tiny)
     exponent = ((errors[1] / unit) ** 2 - (errors[0] / unit) ** 2) / 2
-    odds = (1 - share + tiny) / (share + tiny)
-    return 1 / (1 + odds * xp.exp(xp.clip(exponent, min=-80.0, max=80.0)))
+    log_odds = math.log((1 - share + tiny) / (share + tiny))
+    return (1 - xp.tanh((exponent + log_odds) / 2)) / 2
 
 
 def _two_centers(values: np.ndarray[Any, Any]) -> Pair:

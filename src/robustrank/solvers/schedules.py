@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from robustrank.backend import Array, check_positive, namespace
-from robustrank.solvers.weights import SoftWeights, check_cutoffs
+from robustrank.solvers.weights import CUTOFF_MEDIANS, SoftWeights, check_cutoffs
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Settling:
     'ESTIMATED'
     """
 
-    alpha_h: float = 6.0
+    alpha_h: float = CUTOFF_MEDIANS
     start_after: int = 40
 
     def __post_init__(self) -> None:

@@ -10,7 +10,14 @@ import numpy as np
 from robustrank.backend import Array, check_count, namespace
 from robustrank.linalg import TangentMap
 from robustrank.problem import Problem
-from robustrank.solvers.base import ContinuableSolver, EstimatingSolver, Solver, State, select
+from robustrank.solvers.base import (
+    TOLERANCE,
+    ContinuableSolver,
+    EstimatingSolver,
+    Solver,
+    State,
+    select,
+)
 from robustrank.solvers.weights import WeightFunction
 
 _FIRST, _SECOND = 0, 1
@@ -75,11 +82,10 @@ class TwoStage(Solver[TwoStageState]):
     """
 
     batchable: ClassVar[bool] = True
-    rounding: ClassVar[float] = 64.0
     first: EstimatingSolver[Any]
     second: ContinuableSolver[Any]
     max_iterations: int = 281
-    tolerance: float = 1e-6
+    tolerance: float = TOLERANCE
     name: str = "two stages"
 
     def __post_init__(self) -> None:

@@ -9,6 +9,9 @@ from typing import Any
 from robustrank.backend import Array, check_positive, few_on_host, is_numpy, namespace
 from robustrank.linalg import TangentMap, unit_leverages
 
+# Inliers have residuals of up to this number of medians: the paper's α_h.
+CUTOFF_MEDIANS = 6.0
+
 
 def check_cutoffs(**cutoffs: Any) -> None:
     """Raise for the first cutoff, in medians, that would reject half of the measurements."""
@@ -97,14 +100,13 @@ class SoftWeights(WeightFunction):
         return self.cutoff_medians * median
 
 
-# With very few inliers the mean leverage is only known roughly; no leverage is taken to be larger.
-_MOST_MEAN_LEVERAGE = 0.95
-_MOST_LEVERAGE = 0.99
+# With very few inliers leverages are only known roughly; none is taken to be larger.
+_MOST_LEVERAGE = 0.95
 
 
 def mean_leverage(weights: Array, degrees_of_freedom: int) -> Array:
     """The mean share of a fitted value that is due to the measurement itself: d/N."""
-    least = degrees_of_freedom / _MOST_MEAN_LEVERAGE
+    least = degrees_of_freedom / _MOST_LEVERAGE
     total = few_on_host(namespace(weights).sum(weights, axis=-1), 0)
     return degrees_of_freedom / namespace(total).clip(total, min=least)
 

@@ -14,8 +14,7 @@ _SHIFTS = (0.0, 0.0, -0.5, 0.5, 0.0, 0.0)  # in typical measurements
 _LEARNS_SHIFT = (False, False, True, True, False, False)
 _LEARNS_FACTOR = (False, False, False, False, True, True)
 _FIXED = 2  # relations that are not learned
-_SMALLEST_FACTOR, _LARGEST_FACTOR = 0.2, 5.0
-_MAJORITY = 0.6
+_LARGEST_FACTOR = 5.0  # and its inverse is the smallest
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +73,7 @@ class Relations:
         products = xp.sum(parts * (y * predicted)[..., None], axis=-2)
         root = xp.sqrt(products**2 + 4 * squares * error[..., None] ** 2 * count)
         factor = xp.clip(
-            (products + root) / (2 * squares), min=_SMALLEST_FACTOR, max=_LARGEST_FACTOR
+            (products + root) / (2 * squares), min=1 / _LARGEST_FACTOR, max=_LARGEST_FACTOR
         )
         return Relations(
             factor=xp.where(_mask(_LEARNS_FACTOR, y), factor, self.factor),
@@ -97,7 +96,7 @@ class Relations:
         share = xp.where(_mask(_LEARNS_FACTOR, y), share, xp.zeros_like(share))
         most = xp.argmax(share, axis=-1)[..., None]
         place = xp.arange(self.count, device=like(y)["device"])
-        chosen = (place == most) & (share > _MAJORITY)
+        chosen = (place == most) & (share > 0.5)
         return xp.astype(chosen, y.dtype)
 
     def exchanged(self, chosen: Array) -> tuple[Relations, Array]:

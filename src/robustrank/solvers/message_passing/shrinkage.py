@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from robustrank.backend import Array, namespace
 
+# At the edge the slope is infinite; this limits the effect of a value that happens to be there.
+_LEAST_ROOT = 0.1
+
 
 @dataclass(frozen=True, eq=False)
 class Shrunk:
@@ -36,8 +39,7 @@ def shrink(values: Array, noise: Array, shape: tuple[int, int]) -> Shrunk:
     )  # placeholder that avoids division by zero
     root = xp.sqrt((t**2 - 1 - beta) ** 2 - 4 * beta)
     f = root / t
-    # At the edge the slope is infinite; limit the effect of a value that happens to be there.
-    slope = 2 * (t**2 - 1 - beta) / xp.where(root > 0.1, root, xp.full_like(root, 0.1)) - f / t
+    slope = 2 * (t**2 - 1 - beta) / xp.clip(root, min=_LEAST_ROOT) - f / t
     noise_values = (small - values.shape[-1]) * (t**2 - 1 + beta - root) / (2 * beta * t**2)
     each = slope + (big - small) * f / t + 2 * t * f * noise_values
     zero = xp.zeros_like(t)

@@ -18,10 +18,9 @@ from robustrank.backend import (
 from robustrank.linalg import Point, distance, lower_median
 from robustrank.operators import CenteredOperator
 from robustrank.problem import Problem
-from robustrank.solvers.base import Estimate, EstimatingSolver, State, select
+from robustrank.solvers.base import TOLERANCE, Estimate, EstimatingSolver, State, select
 from robustrank.solvers.message_passing.mixture import Mixture, Posterior
 from robustrank.solvers.message_passing.shrinkage import shrink
-from robustrank.solvers.weights import TruncatedWeights, WeightFunction
 
 _LEAST_PRECISION = 0.05
 _MIXTURE_UPDATES = 5
@@ -102,13 +101,12 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     """
 
     batchable: ClassVar[bool] = True
-    rounding: ClassVar[float] = 64.0
     target_error: float = 1e-3
     target_error_at_full_rank: float | None = 0.25
     faults: bool = False
     patience: int = 50
     max_iterations: int = 200
-    tolerance: float = 1e-6
+    tolerance: float = TOLERANCE
     name: str = "message passing"
 
     def __post_init__(self) -> None:
@@ -122,10 +120,6 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     @property
     def models_faults(self) -> bool:
         return self.faults
-
-    @property
-    def weight_function(self) -> WeightFunction:
-        return TruncatedWeights(6.0)
 
     def start(self, problem: Problem, rng: np.random.Generator) -> MessagePassingState:
         xp, problem = namespace(problem.y), problem.centered
@@ -225,7 +219,7 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
         point = replace(point, values=point.values * gain[..., None])
         measured, predicted = measured * gain[..., None], predicted * gain[..., None]
         now = Best(point, mixture.error, xp.full_like(best.iteration, iteration))
-        best = select(mixture.error < 0.999 * best.error, now, best)
+        best = select(mixture.error < best.error, now, best)
         residual = problem.y - measured - mixture.offset[..., None]
         posterior = mixture.posterior(predicted)
         return MessagePassingState(
