@@ -9,7 +9,7 @@ from robustrank.backend import Array, like, namespace
 from robustrank.linalg import half_normal_quantile, shortest_half
 from robustrank.solvers.message_passing.relations import Relations, normal_density
 
-_OUTLIERS, _RELATED = 0.25, 0.05  # prior shares; the latter of each relation but the first
+_OUTLIERS, _RELATED = 0.25, 0.03  # prior shares; the latter of each relation but the first
 _LEAST_SPREAD = 1e-4  # of centered measurements, relative to their offset
 _LEAST_INLIERS = 0.5  # with fewer, outliers would be taken for inliers
 # Components on both sides of zero, evenly spaced on a logarithmic axis up to thousands of typical
@@ -18,6 +18,7 @@ _ON_AXIS = 40
 _STEP = 0.5
 # Components between quantiles of y are narrow where many measurements are equal or nearly so, as
 # from a sensor that is dead, stuck or saturated.
+_BETWEEN_QUANTILES = 32
 _NARROWEST = 0.01  # typical measurements
 
 
@@ -179,7 +180,7 @@ def _components_between_quantiles(y: Array, typical: Array) -> Array:
     """The densities of components between quantiles of y at each measurement, (m, components)."""
     xp, m = namespace(y), y.shape[-1]
     # The outermost parts may be very wide; they are left to the components on the axis.
-    places = [round(k * (m - 1) / _ON_AXIS) for k in range(1, _ON_AXIS)]
+    places = [round(k * (m - 1) / _BETWEEN_QUANTILES) for k in range(1, _BETWEEN_QUANTILES)]
     index = xp.asarray(places, **like(y) | {"dtype": xp.int32})
     return _between(xp.take(xp.sort(y, axis=-1), index, axis=-1), y, _NARROWEST * typical)
 

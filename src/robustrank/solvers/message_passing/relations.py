@@ -15,6 +15,7 @@ _LEARNS_SHIFT = (False, False, True, True, False, False)
 _LEARNS_FACTOR = (False, False, False, False, True, True)
 _FIXED = 2  # relations that are not learned
 _LARGEST_FACTOR = 5.0  # and its inverse is the smallest
+_MAJORITY = 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +97,7 @@ class Relations:
         share = xp.where(_mask(_LEARNS_FACTOR, y), share, xp.zeros_like(share))
         most = xp.argmax(share, axis=-1)[..., None]
         place = xp.arange(self.count, device=like(y)["device"])
-        chosen = (place == most) & (share > 0.5)
+        chosen = (place == most) & (share > _MAJORITY)
         return xp.astype(chosen, y.dtype)
 
     def exchanged(self, chosen: Array) -> tuple[Relations, Array]:
