@@ -16,6 +16,8 @@ from types import FrameType
 from typing import NoReturn
 
 from experiments.baseline.run import Meter, rows_in
+from experiments.sensitivity.literals import core_literals
+from experiments.sensitivity.numbers import page_of_numbers
 from experiments.sensitivity.run import SECONDS_EACH, run
 from experiments.sensitivity.table import table
 
@@ -54,6 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     showing = actions.add_parser("show", help="print a file as a Markdown table")
     showing.add_argument("file", type=Path)
     showing.set_defaults(action=_show)
+    listing = actions.add_parser("numbers", help="print all numbers of the core as a page")
+    listing.set_defaults(action=_numbers)
     return parser
 
 
@@ -81,6 +85,12 @@ def _show(given: argparse.Namespace) -> int:
     if not given.file.exists():
         raise FileNotFoundError(f"{given.file} does not exist")
     for line in table(rows_in(given.file)):
+        _print(line)
+    return OK
+
+
+def _numbers(_: argparse.Namespace) -> int:
+    for line in page_of_numbers(core_literals()):
         _print(line)
     return OK
 

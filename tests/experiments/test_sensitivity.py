@@ -234,3 +234,10 @@ def test_bad_input(
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == BAD_INPUT
     assert message in capsys.readouterr().err
+
+
+def test_the_page_of_numbers_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+    """After a change: python -m experiments sensitivity numbers > docs/numbers.md."""
+    assert main(["numbers"]) == OK
+    page = Path(__file__).parents[2] / "docs" / "numbers.md"
+    assert capsys.readouterr().out == page.read_text(encoding="utf-8")
