@@ -34,6 +34,8 @@ from robustrank.completion.ridge_path import (
     PathPoint,
     RidgePath,
     candidate_ranks,
+    confined_components,
+    is_confined,
 )
 from robustrank.completion.sample import Sample, robust_deviation, row_and_column_scales
 from robustrank.completion.watch import Watch
@@ -229,7 +231,9 @@ class Search:
             self._compared[rank] = self._row(part, noise[rank] / part.deviation, values)
             if not fit.has_noise:
                 solution = self._conclusive(fit, part, kept)
-                if solution is not None:
+                if solution is not None and self._is_surplus(fit, part, look):
+                    waiting.insert(0, rank - 1)
+                elif solution is not None:
                     return Attempt(level, exact=solution)
             elif self._by_structure and self._has_only_noise(part, residual, noise[rank]):
                 return Attempt(level, enough=rank)
@@ -300,6 +304,18 @@ class Search:
             by=by,
         )
 
+    def _is_surplus(self, fit: Fit, part: Sample, look: PathPoint) -> bool:
+        """Whether the last component fits hardly more entries than it has degrees of freedom.
+
+        It then fits outliers. That is tested only if it is confined to few rows or columns: the
+        fit of lower rank takes as long as that of this rank.
+        """
+        rank = int(fit.point.values.shape[0])
+        if rank == 1 or not is_confined(fit.point):
+            return False
+        lower, tolerance = self._fit(part, look, rank - 1), self._scaled.tolerance
+        return _is_gained_by_chance(self._scaled, lower.factors, fit.factors, tolerance)
+
     def _noisy_solution(
         self, part: Sample, limit: int, explained: Point | None, enough: int | None
     ) -> Solution:
@@ -348,6 +364,7 @@ class Search:
         """The solution with all entries, from the fit without those that were left out."""
         sample = self._sample
         fit = self._repaired_noisy(EmpiricalBayes().run(sample, start.factors, self._watch))
+        fit = self._without_surplus(fit)
         inliers = to_numpy(fit.weights) > 0.5
         residual = fit.weights * sample.residual(*fit.factors)
         cutoff = CUTOFF * fit.noise
@@ -363,6 +380,26 @@ class Search:
             noise_level=fit.noise / sample.deviation,
             statistics=_statistics(sample, fit.factors, inliers, support),
         )
+
+    def _without_surplus(self, fit: NoisyFit) -> NoisyFit:
+        """The fit without components that fit hardly more entries than they have unknowns.
+
+        They fit outliers. That is tested for components that are confined to few rows or columns.
+        """
+        while (lower := self._without_a_surplus_component(fit)) is not None:
+            fit = lower
+        return fit
+
+    def _without_a_surplus_component(self, fit: NoisyFit) -> NoisyFit | None:
+        """The fit without the first surplus component that is found; None if there is none."""
+        point, cutoff = point_of(*fit.factors), CUTOFF * fit.noise
+        for component in confined_components(point) if fit.rank > 1 else []:
+            others = [k for k in range(fit.rank) if k != component]
+            factors = point.scaled_left[:, others], point.right[:, others]
+            lower = self._repaired_noisy(EmpiricalBayes().run(self._sample, factors, self._watch))
+            if _is_gained_by_chance(self._sample, lower.factors, fit.factors, cutoff):
+                return lower
+        return None
 
     def _repaired_noisy(self, fit: NoisyFit) -> NoisyFit:
         """The fit after repairing rows and columns that are not explained by it."""
@@ -383,6 +420,21 @@ def _exact_fits(sample: Sample, factors: tuple[Array, Array]) -> Vector:
     """Which entries are fitted up to rounding, boolean, in the order of the rows."""
     given = sample.relative_tolerance, sample.deviation
     return to_numpy(exact_fits(sample.residual(*factors), *given))
+
+
+def _is_gained_by_chance(
+    sample: Sample, lower: tuple[Array, Array], higher: tuple[Array, Array], largest: float
+) -> bool:
+    """Whether one more component fits hardly more entries than it has degrees of freedom.
+
+    An entry is fitted if its residual is at most the largest one.
+    """
+    without, fitted = (
+        int(np.sum(np.abs(to_numpy(sample.residual(*factors))) <= largest))
+        for factors in (lower, higher)
+    )
+    rank = int(higher[0].shape[1])
+    return _is_by_chance(fitted - without, sample.shape, rank - 1, rank)
 
 
 def _fits_more(solution: Solution, lower: Solution) -> bool:
