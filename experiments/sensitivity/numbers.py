@@ -7,14 +7,15 @@ from itertools import groupby
 
 from experiments.sensitivity.literals import Literal
 
-_TEXT = (
-    "# All numbers\n\n"
-    "These are the numbers in the source of the core, except 0, 1, 2 and ½: everything but the command, the report, the\n"
-    "estimators, the input, data that is not in memory, array libraries, families of measurements, simulation and planning.\n"
-    "Counts of axes and exponents of formulas are among them. A comment in the source says what each is for;\n"
-    "`python -m experiments sensitivity run` halves and doubles each of them and compares the results of small problems.\n"
-    "This page is written by `python -m experiments sensitivity numbers`.\n"
-)
+_TEXT = """# All numbers
+
+These are the numbers in the source of the core, except 0, 1, 2 and ½. The core is everything but
+the command, the report, the estimators, the input, data that is not in memory, array libraries,
+families of measurements, simulation and planning. Counts of axes and exponents of formulas are
+among the numbers. A comment in the source says what each is for; `python -m experiments sensitivity
+run` halves and doubles each of them and compares the results of small problems. This page is
+written by `python -m experiments sensitivity numbers`.
+"""
 
 
 def page_of_numbers(literals: Sequence[Literal]) -> Iterator[str]:
