@@ -365,9 +365,9 @@ def _without_search(result: Result) -> Result:
 
 
 def _is_decided(result: Result) -> bool:
-    """Whether no other solver would find more: it could only decide the parts that are not."""
+    """Whether no other solver would find more; it could decide parts that this one does not."""
     undecided = len(result.undecided_rows) + len(result.undecided_columns)
-    return result.status in _DECIDED and not undecided
+    return result.status in _DECIDED and not (result.certified and undecided)
 
 
 def _can_improve(found: _Found) -> bool:
