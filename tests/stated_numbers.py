@@ -26,13 +26,14 @@ from robustrank.completion import held_out as held_out_entries
 from robustrank.completion import sample
 from robustrank.completion import search as completion
 from robustrank.completion.ridge_path import RidgePath
+from robustrank.linalg import least_squares
 from robustrank.operators import linear_map
 from robustrank.outofcore import sharded
 from robustrank.planning import curves
 from robustrank.result import rank_table
 from robustrank.search import final_fit, one_problem, rank_growth, results, second_solution
 from robustrank.solvers import base, evidence_fit, gauss_newton
-from robustrank.solvers.message_passing import mixture, relations
+from robustrank.solvers.message_passing import mixture
 from robustrank.solvers.message_passing import solver as messages
 from robustrank.solvers.portfolio import FAULTS, MESSAGES, SOFT
 from robustrank.uncertainty import covariance
@@ -79,18 +80,17 @@ STATED: dict[str, list[str]] = {
         f"The width ω starts at {word(SOFT.weighting.width)} typical measurements",
         f"It decreases by {percent(1 - SOFT.weighting.decay)} per step, and is never more than "
         f"{word(SOFT.weighting.max_medians)} medians",
-        f"When the misfit falls below {small(gauss_newton._SMALL_MISFIT)}, the damping",
+        f"When the misfit falls below {small(gauss_newton._SMALL)}, the damping",
         f"the misfit is below {percent(gauss_newton._LARGE_NOISE)} and the step size falls below "
-        f"{gauss_newton._SMALL_STEP:g} times the error",
+        f"{base.SMALL_STEP:g} times the error",
         f"and by the others after {_last_fit.settling.start_after} steps, because",
-        f"changes the factors by less than {small(gauss_newton._SMALL_CHANGE)}",
+        f"changes the factors by less than {small(gauss_newton._SMALL)}",
         f"The truncation is at {word(SOFT.settling.alpha_h)} medians",
-        f"After {word(gauss_newton._SETTLING_STEPS)} steps the set of inliers is frozen",
-        f"once a step is shorter than {small(gauss_newton._TINY_CHANGE)}",
+        f"After {word(gauss_newton._ENOUGH_STEPS)} steps the set of inliers is frozen",
+        f"once a step is shorter than {small(base.TOLERANCE)}",
         f"by {mixture._ON_AXIS // 2} narrow normal components on each side",
         f"estimated by {word(messages._MIXTURE_UPDATES)} steps of expectation–maximization",
-        f"fits at least {percent(relations._MAJORITY)} of the measurements better",
-        f"has {mixture._BETWEEN_QUANTILES - 2} more components, between quantiles",
+        f"has {mixture._ON_AXIS - 2} more components, between quantiles",
         f"The iteration continues to an error of {small(_fault_messages.target_error)} whatever",
         f"When its error is below {_first_messages.target_error_at_full_rank:g} times the estimate "
         f"and no singular value is zero, or else below {small(_first_messages.target_error)}",
@@ -124,23 +124,18 @@ STATED: dict[str, list[str]] = {
         f"Where at least 2 r + {support.BEYOND_CHANCE} are rejected",
         f"The last step is at most {_last_step:g} σ_r (or {_last_roundings:,.0f} roundings of ‖X‖",
         f"is below τ and above {evidence._CLEARLY_LARGER:g} σ add",
-        f"if there are at most {base._FEW_UNKNOWNS} unknowns r (n1 + n2)",
+        f"if there are at most {least_squares._DIRECT_SIZE_ON_CPU} unknowns r (n1 + n2)",
         f"if their evidence is larger by {final_fit._CLEARLY_MORE:g} for each measurement",
         f"if the evidence is at least {final_fit._COMPROMISE:g} d and the residuals have a "
-        f"kurtosis below {final_fit._KURTOSIS:g}, a skewness above {final_fit._SKEWNESS:g} "
-        f"standard deviations, or grow with the prediction by {final_fit._GROWTH:g}",
-        f"above {word(rank_check._CLEAR_OF_NOISE)} times the edge of the noise and, if the last "
-        f"column adds less than {one_problem._LITTLE:g} σ to the typical inlier or there are fewer "
-        f"than {one_problem._FEW:g} d inliers",
-        f"must not have more than {word(one_problem._MORE_NOISE)} times the noise",
+        f"kurtosis below {_low:g}, a skewness above {evidence._CONSPICUOUS:g} "
+        f"standard deviations, or grow with the prediction by {evidence._CONSPICUOUS:g}",
+        f"above {word(rank_check._CLEAR_OF_NOISE)} times the edge of the noise and, if there "
+        f"are fewer than {one_problem._FEW:g} d inliers",
         f"no singular value above {rank_check._ABOVE_NOISE:g} times the edge of the noise, and if "
         f"the noise is at most {percent(rank_check._SMALL_NOISE)} of τ where there are fewer than "
         f"{rank_check._FEW_INLIERS:g} inliers for each degree of freedom",
-        f"goes on for {evidence_fit._LONG_PATIENCE} steps without improvement if the noise is "
-        f"above {percent(evidence_fit._LOW_NOISE)} of τ or there are at most "
-        f"{base._FEW_UNKNOWNS} unknowns, and else for {evidence_fit._PATIENCE}",
-        f"if the noise is at most {percent(one_problem._LOW_NOISE)} of τ, the evidence "
-        f"{one_problem._AMPLE:g} times what is required",
+        f"goes on for {word(evidence_fit._PATIENCE)} steps without improvement",
+        f"if the noise is at most {percent(one_problem._LOW_NOISE)} of τ and the statistics",
         f"(up to {evidence._CONSPICUOUS:g}, and a kurtosis between {_low:g} and {_high:g})",
         f"by more than {word(results._DIFFERENT)} times their expected errors",
         f"at least {conclusion._EVIDENCE:g} + min({conclusion._PER_DEGREE:g} d, "

@@ -10,7 +10,7 @@ import pytest
 from examples.operators.rank_one import RankOneOperator
 from robustrank.backend import full_precision, library, like, namespace, to_numpy
 from robustrank.linalg import leading_svd_by_products
-from robustrank.linalg.svd import _lanczos
+from robustrank.linalg.low_rank import _lanczos
 from robustrank.operators import Operator, UnstoredTangent, as_operator, check_operator
 
 Array = np.ndarray[Any, Any]
@@ -96,7 +96,7 @@ def test_default_svd_agrees_with_the_dense_one(
         used.append(True)
         return _lanczos(*args)
 
-    monkeypatch.setattr("robustrank.linalg.svd._lanczos", spy)
+    monkeypatch.setattr("robustrank.linalg.low_rank._lanczos", spy)
     operator = RankOneRows(a, b)
     left, values, right = operator.leading_svd(w, 3, rng, plus=(X, Y) if plus else None)
     assert bool(used) is lanczos

@@ -10,12 +10,11 @@ from clock import Clock
 
 import robustrank as rr
 from robustrank.metrics import normalized_error
+from robustrank.noise import EQUAL, PROPORTIONAL
 from robustrank.operators import as_operator
 from robustrank.problem import Problem
-from robustrank.run import Run
-from robustrank.search.final_fit import FinalFit, rows_differ
+from robustrank.search.final_fit import _possible_noise
 from robustrank.simulate import Planted, plant
-from robustrank.solvers import Drive
 
 Array = np.ndarray[Any, Any]
 
@@ -110,29 +109,11 @@ def test_a_final_fit_can_be_stopped(event: str, clock: Clock) -> None:
     assert error_of(result, planted) < 0.1
 
 
-def test_rows_differ_by_more_than_a_half(small: Planted) -> None:
-    for factor, expected in ((1.2, False), (3.0, True)):
+def test_noise_of_equal_size_is_tried_if_rows_differ_by_more_than_a_half(small: Planted) -> None:
+    for factor, expected in ((1.2, (PROPORTIONAL,)), (3.0, (PROPORTIONAL, EQUAL))):
         sizes = np.where(np.arange(len(small.y)) % 2, 1.0, factor)
         A = sizes[:, None, None] * small.A
-        assert rows_differ(Problem(as_operator(A), sizes * small.y, 2)) is expected
-
-
-def test_what_a_column_adds_is_compared_with_the_noise() -> None:
-    """A second column of a hundredth of the first, and noise of a thousandth."""
-    for second, expected in ((0.01, 6.7), (0.0, 0.2)):
-        planted = plant(20, 16, 2, 800, spectrum=(1.0, max(second, 1e-9)), rng=1)
-        deviation = np.std(planted.y)
-        y = planted.y + 1e-3 * deviation * np.random.default_rng(0).standard_normal(800)
-        problem = Problem(as_operator(planted.A), y, 2)
-        start = rr.solvers.GaussNewton(settling=rr.solvers.Settling(start_after=0))
-
-        def drive_one(solver: Any, one: Problem) -> Any:
-            drive = Drive([one.with_unit_rows], solver, Run())
-            return drive.to_the_end(np.random.default_rng(0))[0]
-
-        fitted = FinalFit(drive_one).best(problem, start, drive_one(start, problem))
-        assert fitted is not None
-        assert fitted.loss_by_truncation() == pytest.approx(expected, rel=0.5)
+        assert _possible_noise(Problem(as_operator(A), sizes * small.y, 2)) == expected
 
 
 def test_rows_of_one_size_are_not_rejected_together() -> None:

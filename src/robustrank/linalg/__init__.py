@@ -11,21 +11,19 @@ from robustrank.linalg.least_squares import (
     unit_leverages,
     without_null_directions,
 )
-from robustrank.linalg.retraction import (
+from robustrank.linalg.low_rank import (
+    Factors,
     Point,
+    Triplets,
+    approximate_svd_by_products,
     degrees_of_freedom,
     distance,
+    leading_svd,
+    leading_svd_by_products,
     point_of,
     retract,
     symmetric_degrees_of_freedom,
     symmetric_factors,
-)
-from robustrank.linalg.svd import (
-    Factors,
-    Triplets,
-    approximate_svd_by_products,
-    leading_svd,
-    leading_svd_by_products,
 )
 from robustrank.linalg.tangent import (
     NormalMap,

@@ -27,7 +27,7 @@ def recovery_error_bars(problem: Problem, result: Result, as_operator: AsOperato
     inlier = ~to_numpy(result.outliers)
     residual = to_numpy(result.residual).astype(float)
     scaled_residual = residual * factors  # in units in which all A_i have the same norm
-    with np.errstate(invalid="ignore"):  # infinite measurements are no inliers
+    with np.errstate(invalid="ignore"):  # measurements may be infinite
         prediction = to_numpy(unit.y).astype(float) - scaled_residual
     sizes = NOISE_MODELS[result.noise_model].sizes(prediction, factors)
     freedom = unit.degrees_of_freedom
