@@ -63,17 +63,20 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(given: argparse.Namespace) -> int:
-    signal.signal(signal.SIGTERM, _interrupt)  # treated like Ctrl-C
-    done, wanted = run(
-        given.set,
-        given.out,
-        workers=given.workers or os.cpu_count() or 1,
-        seconds=given.limit_seconds,
-        studies=tuple(given.study),
-        most=given.problems,
-        revision=given.revision,
-        progress=Meter(),
-    )
+    before = signal.signal(signal.SIGTERM, _interrupt)  # treated like Ctrl-C
+    try:
+        done, wanted = run(
+            given.set,
+            given.out,
+            workers=given.workers or os.cpu_count() or 1,
+            seconds=given.limit_seconds,
+            studies=tuple(given.study),
+            most=given.problems,
+            revision=given.revision,
+            progress=Meter(),
+        )
+    finally:
+        signal.signal(signal.SIGTERM, before)
     _print(f"{done:,} of {wanted:,} problems are in {given.out}")
     return OK if done == wanted else INCOMPLETE
 

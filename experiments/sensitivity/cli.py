@@ -62,17 +62,20 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(given: argparse.Namespace) -> int:
-    signal.signal(signal.SIGTERM, _interrupt)  # treated like Ctrl-C
-    done, wanted = run(
-        given.out,
-        workers=given.workers or os.cpu_count() or 1,
-        seconds=given.limit_seconds,
-        seconds_each=given.seconds_each,
-        only=given.only,
-        most=given.problems,
-        progress=Meter(unit="variants"),
-        say=_say,
-    )
+    before = signal.signal(signal.SIGTERM, _interrupt)  # treated like Ctrl-C
+    try:
+        done, wanted = run(
+            given.out,
+            workers=given.workers or os.cpu_count() or 1,
+            seconds=given.limit_seconds,
+            seconds_each=given.seconds_each,
+            only=given.only,
+            most=given.problems,
+            progress=Meter(unit="variants"),
+            say=_say,
+        )
+    finally:
+        signal.signal(signal.SIGTERM, before)
     _print(f"{done:,} of {wanted:,} variants are in {given.out}")
     return OK if done == wanted else INCOMPLETE
 

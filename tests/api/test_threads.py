@@ -36,6 +36,8 @@ def test_two_threads_give_the_same_bits() -> None:
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # in newer Python versions
 def test_forked_processes_give_the_same_result() -> None:
     here = singular_values(0)  # uses threads and kernels before the fork
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        there = pool.map_async(singular_values, range(2)).get(timeout=60)
+    pool = multiprocessing.get_context("fork").Pool(2)
+    there = pool.map_async(singular_values, range(2)).get(timeout=60)
+    pool.close()  # not terminated: a signal may come while a worker holds a lock
+    pool.join()
     assert np.allclose(there, here, rtol=1e-10)
