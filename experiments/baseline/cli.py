@@ -8,15 +8,12 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 from experiments.baseline.comparison import compare, described
-from experiments.baseline.run import Meter, rows_in, run
+from experiments.baseline.run import Meter, rows_in, run, sigterm_as_ctrl_c
 from experiments.baseline.sets import DEVELOPMENT, SETS, STUDIES
 from experiments.rows import Row
 
@@ -63,8 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(given: argparse.Namespace) -> int:
-    before = signal.signal(signal.SIGTERM, _interrupt)  # treated like Ctrl-C
-    try:
+    with sigterm_as_ctrl_c():
         done, wanted = run(
             given.set,
             given.out,
@@ -75,14 +71,8 @@ def _run(given: argparse.Namespace) -> int:
             revision=given.revision,
             progress=Meter(),
         )
-    finally:
-        signal.signal(signal.SIGTERM, before)
     _print(f"{done:,} of {wanted:,} problems are in {given.out}")
     return OK if done == wanted else INCOMPLETE
-
-
-def _interrupt(_signum: int, _frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _compare(given: argparse.Namespace) -> int:

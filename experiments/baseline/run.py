@@ -7,12 +7,15 @@ import math
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -160,3 +163,17 @@ class Meter:
         end = "\r" if self._terminal and done < total else "\n"
         sys.stderr.write(f"{text}{end}")
         sys.stderr.flush()
+
+
+@contextmanager
+def sigterm_as_ctrl_c() -> Iterator[None]:
+    """Treat SIGTERM like Ctrl-C in a block."""
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(_signum: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt

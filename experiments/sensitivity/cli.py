@@ -8,14 +8,11 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
-from experiments.baseline.run import Meter, rows_in
+from experiments.baseline.run import Meter, rows_in, sigterm_as_ctrl_c
 from experiments.sensitivity.literals import core_literals
 from experiments.sensitivity.numbers import page_of_numbers
 from experiments.sensitivity.run import SECONDS_EACH, run
@@ -62,8 +59,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(given: argparse.Namespace) -> int:
-    before = signal.signal(signal.SIGTERM, _interrupt)  # treated like Ctrl-C
-    try:
+    with sigterm_as_ctrl_c():
         done, wanted = run(
             given.out,
             workers=given.workers or os.cpu_count() or 1,
@@ -74,14 +70,8 @@ def _run(given: argparse.Namespace) -> int:
             progress=Meter(unit="variants"),
             say=_say,
         )
-    finally:
-        signal.signal(signal.SIGTERM, before)
     _print(f"{done:,} of {wanted:,} variants are in {given.out}")
     return OK if done == wanted else INCOMPLETE
-
-
-def _interrupt(_signum: int, _frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _show(given: argparse.Namespace) -> int:

@@ -32,7 +32,7 @@ _CLOSE, _PROBES = 1e-2, 5
 # With a preconditioner, the largest number of steps; they end at an accuracy of √epsilon.
 _PRECONDITIONED_STEPS = 1000
 # A row or column is part of a change if it differs by this share of what one undetermined direction
-# changes in it, and by this many times the accuracy.
+# changes in it, and by ten times the accuracy.
 _CHANGED, _TIMES_ACCURACY = 0.02, 10
 _REWEIGHTINGS, _SMALLEST_DISTANCE = 20, 1e-6
 _ROUNDED = 100
