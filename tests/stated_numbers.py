@@ -26,7 +26,7 @@ from robustrank.completion import held_out as held_out_entries
 from robustrank.completion import sample
 from robustrank.completion import search as completion
 from robustrank.completion.ridge_path import RidgePath
-from robustrank.linalg import least_squares
+from robustrank.linalg import least_squares, low_rank
 from robustrank.operators import linear_map
 from robustrank.outofcore import sharded
 from robustrank.planning import curves
@@ -87,7 +87,7 @@ STATED: dict[str, list[str]] = {
         f"changes the factors by less than {small(gauss_newton._SMALL)}",
         f"The truncation is at {word(SOFT.settling.alpha_h)} medians",
         f"After {word(gauss_newton._ENOUGH_STEPS)} steps the set of inliers is frozen",
-        f"once a step is shorter than {small(base.TOLERANCE)}",
+        f"once a step is shorter than {small(low_rank.TOLERANCE)}",
         f"by {mixture._ON_AXIS // 2} narrow normal components on each side",
         f"estimated by {word(messages._MIXTURE_UPDATES)} steps of expectation–maximization",
         f"has {mixture._ON_AXIS - 2} more components, between quantiles",

@@ -7,6 +7,7 @@ reason for stopping of a solver, none of its own estimates.
 """
 
 from robustrank.certificate.conclusion import (
+    HELD_OUT_LIMIT,
     NOISE_LIMIT,
     NOT_NOISE,
     UNTESTED,
@@ -31,7 +32,12 @@ from robustrank.certificate.evidence import (
     required_fits,
 )
 from robustrank.certificate.parts import groups_with_majority, name_parts, repetitions
-from robustrank.certificate.rank_check import edge_of_noise, rank_above_noise, rank_may_be_too_low
+from robustrank.certificate.rank_check import (
+    FEW_INLIERS,
+    edge_of_noise,
+    rank_above_noise,
+    rank_may_be_too_low,
+)
 from robustrank.certificate.support import (
     BEYOND_CHANCE,
     COMPARABLE,
@@ -45,6 +51,8 @@ __all__ = [
     "BEYOND_CHANCE",
     "COMPARABLE",
     "EXTRA",
+    "FEW_INLIERS",
+    "HELD_OUT_LIMIT",
     "MARGIN",
     "NOISE_LIMIT",
     "NOT_NOISE",

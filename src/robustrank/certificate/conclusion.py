@@ -28,6 +28,7 @@ from robustrank.linalg import (
     frobenius_norm,
     half_normal_quantile,
     lower_median,
+    share_left,
     weighted,
 )
 from robustrank.problem import Problem
@@ -36,7 +37,7 @@ from robustrank.result import Certificate, StopReason
 # The largest noise level of a certified result, and the largest error of a prediction of a
 # measurement that was left out, relative to what a trivial prediction leaves.
 NOISE_LIMIT = 0.1
-_HELD_OUT_LIMIT = 0.3
+HELD_OUT_LIMIT = 0.3
 # The largest expected error of a certified matrix, relative to its norm.
 _ERROR_LIMIT = 0.1
 # The inliers beyond the degrees of freedom that are needed to see what the noise looks like.
@@ -46,7 +47,6 @@ _MARGIN = 0.01
 # A measurement that was left out is predicted if its error is at most 1.25 times what the largest
 # residual of an inlier would be without its own influence on the fit.
 _PREDICTED = 1.25
-_LEAST_REDUNDANCY = 0.1
 _EQUAL = "most measurements are exactly equal, which noise does not produce"
 UNTESTED = "the run ended before the result was tested"
 NOT_NOISE = "the residuals of the inliers do not look like noise"
@@ -224,7 +224,7 @@ def _noise_examined(
     )
     values = to_numpy(residual)
     largest = float(np.max(np.abs(values / spread)[inlier]))
-    beyond = max(1 - freedom / max(certificate.inliers, 1), _LEAST_REDUNDANCY)
+    beyond = share_left(freedom, certificate.inliers)
     near = np.abs(held_out.errors / spread[held_out.rows]) <= _PREDICTED * largest / beyond
     certificate = replace(
         certificate,
@@ -242,11 +242,11 @@ def _tested_objections(certificate: Certificate) -> Iterator[str]:
     yield from noise_objections(certificate, NOISE_LIMIT)  # if only a part is decided
     if not certificate.matrix_error <= _ERROR_LIMIT:
         yield (
-            f"noise of this size would cause an error of {100 * certificate.matrix_error:.0f}% of "
+            f"noise of this size would cause an error of {certificate.matrix_error:.0%} of "
             "the matrix"
         )
     predictive = certificate.held_out_share > 0.5
-    if not (certificate.held_out_error <= _HELD_OUT_LIMIT and predictive):
+    if not (certificate.held_out_error <= HELD_OUT_LIMIT and predictive):
         yield "measurements that were left out of the fit are not predicted by it"
     if not NoiseStatistics(*certificate.noise_statistics).look_like_noise():
         yield NOT_NOISE

@@ -34,8 +34,8 @@ _PRECONDITIONED_STEPS = 1000
 # A row or column is part of a change if it differs by this share of what one undetermined direction
 # changes in it, and by ten times the accuracy.
 _CHANGED, _TIMES_ACCURACY = 0.02, 10
-_REWEIGHTINGS, _SMALLEST_DISTANCE = 20, 1e-6
-_ROUNDED = 100
+_REWEIGHTINGS = 20
+_ROUNDINGS = 100
 
 
 def undetermined_part(tangent: TangentMap, fitted: Array) -> Array | None:
@@ -53,9 +53,9 @@ def undetermined_part(tangent: TangentMap, fitted: Array) -> Array | None:
     freedom = degrees_of_freedom(left.shape[0], tangent.V.shape[0], left.shape[1])
     # The component along a single undetermined direction is about 1/√d, and smaller than a
     # thousandth of that only by chance.
-    close = 1e-3 / math.sqrt(freedom) + 100 * epsilon(left)
+    close = 1e-3 / math.sqrt(freedom) + _ROUNDINGS * epsilon(left)
     # Rounding errors of the map make a direction that no measurement depends on a weak one.
-    weak = max(epsilon(left), _ROUNDED * tangent.epsilon**2)
+    weak = max(epsilon(left), _ROUNDINGS * tangent.epsilon**2)
 
     normal = tangent.normal_map(fitted)
     slight = epsilon(left) * namespace(fitted).sum(fitted)
@@ -114,7 +114,7 @@ def _distances_from_common_change(
         a, b = (part[:, None] for part in np.split(weights, [len(U)]))
         K = _solve_sylvester(U.T @ (a * U), V.T @ (b * V), U.T @ (a * dU) - dV.T @ (b * V))
         errors = np.linalg.norm(np.concatenate([dU - U @ K, dV + V @ K.T]), axis=1)
-        weights = kept / np.maximum(errors, _SMALLEST_DISTANCE * largest)
+        weights = kept / np.maximum(errors, math.sqrt(np.finfo(float).eps) * largest)
     return errors
 
 
@@ -193,8 +193,6 @@ def _random_tangent_vector(tangent: TangentMap, rng: np.random.Generator) -> Arr
 
 # A row or column is part of the change if its share of the largest one is above this.
 _NEGLIGIBLE = 1e-2
-_ANTISYMMETRIC = 1e-3
-_ROUNDINGS = 100
 
 
 def unidentified_part(tangent: TangentMap, example: Array) -> str:
@@ -242,4 +240,4 @@ def _is_antisymmetric(left: Array, right: Array) -> bool:
     """Whether left · rightᵀ equals minus its transpose, from the small Gram matrices."""
     square = np.sum((left.T @ left) * (right.T @ right))
     with_transpose = np.sum((left.T @ right) * (right.T @ left))
-    return bool(square + with_transpose < _ANTISYMMETRIC**2 * square)
+    return bool(square + with_transpose < _NEGLIGIBLE**2 * square)

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robustrank.backend import Array, like, namespace
+from robustrank.linalg import ROUNDINGS
 from robustrank.problem import Problem
 
-# The smallest standard deviation of a fit, in rounding errors of a typical measurement.
-_ROUNDINGS = 16
 _CLEARLY_LARGER = 5.0
 
 
@@ -59,7 +58,7 @@ def best_set(magnitudes: Array, spread: Array, null_deviation: Array, freedom: i
     finite = xp.clip(ordered, max=float(xp.finfo(scaled.dtype).max) ** 0.25)
     squares = xp.cumulative_sum(informative * finite**2, axis=-1)
     beyond = count - freedom
-    least = _ROUNDINGS * float(xp.finfo(scaled.dtype).eps) * null_deviation
+    least = ROUNDINGS * float(xp.finfo(scaled.dtype).eps) * null_deviation
     deviation = xp.maximum(xp.sqrt(squares / xp.clip(beyond, min=1.0)), least)
     levels = xp.cumulative_sum(informative * xp.log(null_deviation / relative), axis=-1)
     gain = levels / xp.clip(count, min=1.0) - xp.log(deviation)
@@ -98,9 +97,8 @@ def _of_rejected(squares: Array, count: Array, null_deviation: Array, deviation:
 _SMALL = 5e-7
 _EXACT_ROUNDINGS = 1000
 # Rounding leaves far less than the tolerance. If fewer than half of the residuals within it are
-# below this share of it, they are noise. The same holds for a result that interpolates noisy data:
+# below a tenth of it, they are noise. The same holds for a result that interpolates noisy data:
 # it fits one measurement for each of its parameters up to rounding, and others by chance.
-_MOSTLY_BELOW = 0.1
 # Chance fits are as dense as the residuals between the tolerance and ten times it.
 _BEYOND = 10
 # A measurement beyond the degrees of freedom is fitted by chance with a probability of about the
@@ -127,7 +125,7 @@ def exact_fits(residual: Array, relative: float, typical: float) -> Array:
     """The same by the relative tolerance and the size of a typical measurement."""
     xp = namespace(residual)
     magnitudes, tolerance = xp.abs(residual), relative * typical
-    within, below = magnitudes <= tolerance, magnitudes <= _MOSTLY_BELOW * tolerance
+    within, below = magnitudes <= tolerance, magnitudes <= tolerance / _BEYOND
     is_noise = 2 * xp.count_nonzero(below) < xp.count_nonzero(within)
     beyond = xp.count_nonzero(magnitudes <= _BEYOND * tolerance) - xp.count_nonzero(within)
     # More chance fits than the margin of ``required_fits`` allows for, with one to spare.

@@ -48,7 +48,6 @@ _ANGLE = 0.05
 # The number of random directions in which rows are compared: unrelated rows are rarely close in all
 # of them by chance, and never in all of twice that number.
 _PROBES = 6
-_CONFIRMING_PROBES = 12
 _CONFIRMING_COLUMNS = 8
 # Up to this number of measurements, a GPU compares all pairs in less time than the host needs for a
 # tree.
@@ -92,7 +91,7 @@ def _measured(operator: Operator, rng: np.random.Generator) -> list[Values]:
     n1, n2 = operator.matrix_shape
     columns = min(_CONFIRMING_COLUMNS, n1, n2)
     probes = []
-    for _ in range(_CONFIRMING_PROBES):
+    for _ in range(2 * _PROBES):
         factors = (draw(operator, rng, n, columns) for n in (n1, n2))
         probes.append(to_numpy(operator.measure(*factors)))
     return probes

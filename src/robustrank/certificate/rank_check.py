@@ -15,7 +15,7 @@ _ABOVE_NOISE = 1.3
 # A column that is missing looks like noise of its size. With fewer inliers than this for each
 # degree of freedom of the given rank, it may not show in the back-projection, so the noise must be
 # small.
-_FEW_INLIERS, _SMALL_NOISE = 2.5, 0.05
+FEW_INLIERS, _SMALL_NOISE = 3.0, 0.05
 
 
 def rank_above_noise(problem: Problem, result: Result) -> int:
@@ -35,7 +35,7 @@ def rank_may_be_too_low(problem: Problem, result: Result) -> bool:
     are large and few. ``problem`` has the given rank, and the result a lower one.
     """
     certificate = result.certificate
-    few = certificate.inliers < _FEW_INLIERS * problem.degrees_of_freedom
+    few = certificate.inliers < FEW_INLIERS * problem.degrees_of_freedom
     if few and certificate.noise > _SMALL_NOISE:
         return True
     problem = problem.with_unit_rows

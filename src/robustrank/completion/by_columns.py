@@ -11,6 +11,7 @@ from robustrank.backend import as_floating
 from robustrank.certificate import EXTRA, Support
 from robustrank.completion.new_rows import fit_rows, repair_rows
 from robustrank.completion.refinement import CUTOFF
+from robustrank.completion.repair import MOST_ROWS
 from robustrank.completion.sample import Sample
 from robustrank.completion.search import Search, Solution
 from robustrank.completion.watch import Watch
@@ -21,7 +22,6 @@ Vector = np.ndarray[Any, Any]
 # The left factor is found from columns with about 4 million entries in all, at least 200 columns;
 # the others are fitted in blocks of about 2 million entries.
 _ENTRIES, _COLUMNS, _BLOCK = 4_000_000, 200, 2_000_000
-_MOST_REPAIRED = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def fit_columns(
     outliers = np.zeros((n1, n2), bool)
     decided = np.zeros(n2, bool)
     step = max(1, _BLOCK // n1)
-    repairs = _MOST_REPAIRED
+    repairs = MOST_ROWS
     for first in range(0, n2, step):
         block = slice(first, min(first + step, n2))
         values = as_numbers(X[:, block].T).astype(left.dtype, copy=False)

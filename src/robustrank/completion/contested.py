@@ -8,7 +8,7 @@ import numpy as np
 
 from robustrank.backend import Array, namespace, to_numpy
 from robustrank.certificate import COMPARABLE, EXTRA, OPPOSITE
-from robustrank.completion.repair import best_solution
+from robustrank.completion.repair import MOST_ROWS, best_solution
 from robustrank.completion.sample import Sample
 
 Vector = np.ndarray[Any, Any]
@@ -19,11 +19,9 @@ Vector = np.ndarray[Any, Any]
 # time. With 0.4, as for other measurements, one of 115 claims of the development baseline is wrong;
 # with 0.25 for those, whose parts are examined together, fewer second solutions are found.
 _POSSIBLE = 0.25
-# If none is found in 40 rows, the rejected entries do not agree. At most 2,000 rows are examined,
-# because it takes long; the others count as contested.
-_ENOUGH, _MOST = 40, 2000
-# An entry tells the sign if it is larger than three times the largest residual of an inlier.
-_TELLING = 3.0
+# If none is found in 40 rows, the rejected entries do not agree. Rows that are not examined,
+# because there are too many, count as contested.
+_ENOUGH = 40
 
 
 def contested(
@@ -53,7 +51,7 @@ def _fits_opposite_sign(
     """Whether a large share of the number that is fitted has the opposite sign."""
     xp = namespace(sample.row_values)
     predicted = sample.by_rows.dot(*factors)
-    telling = to_numpy(xp.abs(predicted) > _TELLING * cutoff)
+    telling = to_numpy(xp.abs(predicted) > cutoff)
     opposite = to_numpy(xp.abs(sample.row_values + predicted) <= cutoff) & ~inliers & telling
     return bool(np.sum(opposite) > OPPOSITE * np.sum(inliers & telling))
 
@@ -78,9 +76,9 @@ def _contested_rows(
     candidates = np.flatnonzero(possible)
     candidates = candidates[np.argsort(-rejected[candidates], kind="stable")]
     for number, i in enumerate(candidates):
-        if number >= _MOST:
+        if number >= MOST_ROWS:
             found[candidates[number:]] = True
-        if number >= _MOST or (number >= _ENOUGH and not found.any()):
+        if number >= MOST_ROWS or (number >= _ENOUGH and not found.any()):
             break
         row = slice(int(starts[i]), int(starts[i + 1]))
         V, y, good = Q[others[row]], values[row], inliers[row]
@@ -90,8 +88,7 @@ def _contested_rows(
     return found
 
 
-_MOST_ROWS = 40  # that are examined, and the same number of columns
-_MOST_ENTRIES = 100  # of each
+_MOST_ENTRIES = 100  # of a row or column that is examined
 
 
 def agreeing_share(
@@ -129,7 +126,7 @@ def _agreeing(
     counts = np.bincount(owners[rejected], minlength=entries.rows)
     starts = to_numpy(entries.starts)
     agreeing = tested = 0
-    for i in np.argsort(-counts, kind="stable")[:_MOST_ROWS]:
+    for i in np.argsort(-counts, kind="stable")[:_ENOUGH]:
         if counts[i] <= rank:
             break
         row = slice(int(starts[i]), int(starts[i + 1]))

@@ -98,8 +98,9 @@ def _density(errors: Array, variance: Array) -> Array:
 
 
 _DRAWS = 2
-# The standard deviation of the Tracy–Widom distribution, and how many of them noise may deviate.
-_TRACY_WIDOM, _DEVIATIONS = 1.27, 6.3
+# Noise may deviate by this number of half-widths of the Tracy–Widom distribution: 6.3 of its
+# standard deviations, which are 1.27.
+_HALF_WIDTHS = 4.0
 
 
 def largest_structure_of_noise(shape: tuple[int, int]) -> float:
@@ -109,8 +110,7 @@ def largest_structure_of_noise(shape: tuple[int, int]) -> float:
     by about one percent if it has hundreds of rows and columns, and more if it is small.
     """
     n1, n2 = (math.sqrt(size) for size in shape)
-    deviation = 0.5 * _TRACY_WIDOM * math.cbrt(1 / n1 + 1 / n2) / (n1 + n2)
-    return 1 + _DEVIATIONS * deviation
+    return 1 + _HALF_WIDTHS * math.cbrt(1 / n1 + 1 / n2) / (n1 + n2)
 
 
 def residual_structure(sample: Sample, residual: Array, rng: np.random.Generator) -> float:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, as_floating, is_array, like, namespace, to_numpy
+from robustrank.backend import Array, as_floating, epsilon, is_array, like, namespace, to_numpy
 from robustrank.certificate import EXTRA
 from robustrank.completion.repair import best_solution
+from robustrank.linalg import ROUNDINGS
 from robustrank.operators import SortedEntries
 from robustrank.result import with_gaps
 
@@ -111,7 +112,6 @@ def _fits(entries: SortedEntries, values: Vector, P: Vector, Q: Vector, cutoff: 
 # Widths of the weights, in standard deviations of the values: slowly at first, because a row may
 # have many outliers, then faster.
 _FIRST, _SLOW, _FAST, _SLOW_STEPS, _LAST_STEPS = 3.0, 0.6, 0.2, 6, 3
-_TINY = 1e-10  # a ridge, so that no matrix is singular
 
 
 def fit_rows(
@@ -122,7 +122,8 @@ def fit_rows(
     An inlier has a residual of at most ``cutoff``; ``deviation`` is that of a typical value.
     """
     P = np.zeros((entries.rows, Q.shape[1]), Q.dtype)
-    ridge = _TINY * float(np.sum(Q.astype(float) ** 2))
+    # So that no matrix is singular.
+    ridge = ROUNDINGS * epsilon(Q) * float(np.sum(Q.astype(float) ** 2))
     for width in _widths(cutoff, deviation):
         P = entries.fit(values, P, Q, width, ridge)
     return P

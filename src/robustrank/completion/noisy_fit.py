@@ -16,12 +16,10 @@ from dataclasses import dataclass, replace
 from robustrank.backend import Array, epsilon, inverse_positive_definite, like, namespace
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.watch import Watch
-from robustrank.linalg import point_of, scale_columns
+from robustrank.linalg import ROUNDINGS, point_of
 
 _FEWEST_INLIERS, _MOST_INLIERS = 0.5, 0.999
 _WIDER = 3.0  # the least deviation of outliers, relative to that of the noise
-_LEAST_VARIANCE = 1e-12  # relative to the largest and to the noise
-_ROUNDINGS = 64  # keep a matrix invertible, relative to the largest
 _NEGLIGIBLE = 1e-3  # a column whose share of the matrix is smaller is removed
 
 
@@ -88,9 +86,8 @@ class EmpiricalBayes:
     def _start(sample: Sample, factors: tuple[Array, Array]) -> NoisyFit:
         point = point_of(*factors)
         xp, r = namespace(point.left), int(point.values.shape[0])
-        root = xp.sqrt(point.values)
-        P, Q = scale_columns(point.left, root), scale_columns(point.right, root)
-        noise = max(robust_deviation(sample.residual(P, Q)), 1e-6 * sample.deviation)
+        P, Q = point.balanced
+        noise = max(robust_deviation(sample.residual(P, Q)), sample.tolerance)
         return NoisyFit(
             left=P,
             right=Q,
@@ -127,7 +124,7 @@ def _swept(sample: Sample, fit: NoisyFit) -> NoisyFit:
     noise = math.sqrt(max(float(xp.sum(weights * residual**2) + expected), 0.0) / total)
     outlying = 1 - fit.weights
     spread = float(xp.sum(outlying * residual**2)) / max(float(xp.sum(outlying)), 1.0)
-    noise = max(noise, 1e-12 * sample.deviation)
+    noise = max(noise, epsilon(P) * sample.deviation)
     return replace(
         fit,
         left=P,
@@ -148,7 +145,7 @@ def _with_weights(fit: NoisyFit, residual: Array) -> NoisyFit:
         return math.log(share / deviation) - residual**2 / (2 * deviation**2)
 
     odds = log_density(1 - fit.inliers, fit.outlier_deviation) - log_density(fit.inliers, fit.noise)
-    return replace(fit, weights=1 / (1 + xp.exp(xp.clip(odds, max=500.0))))
+    return replace(fit, weights=(1 - xp.tanh(odds / 2)) / 2)
 
 
 def _variances(factor: Array, covariances: Array, noise: float) -> Array:
@@ -157,7 +154,7 @@ def _variances(factor: Array, covariances: Array, noise: float) -> Array:
     r = factor.shape[1]
     uncertain = xp.sum(xp.sum(covariances, axis=0) * xp.eye(r, **like(factor)), axis=1)
     variances = (xp.sum(factor**2, axis=0) + uncertain) / factor.shape[0]
-    return xp.maximum(variances, _LEAST_VARIANCE * (xp.max(variances) + noise))
+    return xp.maximum(variances, epsilon(factor) * (xp.max(variances) + noise))
 
 
 def _posterior(
@@ -169,7 +166,7 @@ def _posterior(
     moments = xp.reshape(sample.by_rows.sums(weights, second), (-1, r, r))
     eye = xp.eye(r, **like(Q))
     largest = float(xp.max(xp.abs(moments)))
-    rounding = _ROUNDINGS * epsilon(Q) * largest
+    rounding = ROUNDINGS * epsilon(Q) * largest
     ridge = eye * (noise**2 / variances)[:, None] + rounding * eye
     inverse = inverse_positive_definite(moments + ridge)
     right = sample.by_rows.sums(weights * sample.row_values, Q)

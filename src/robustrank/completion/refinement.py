@@ -8,14 +8,19 @@ from dataclasses import dataclass
 from robustrank.backend import Array, epsilon, like, namespace
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.watch import Watch
-from robustrank.linalg import Point, damped_least_squares, degrees_of_freedom, point_of, retract
+from robustrank.linalg import (
+    ROUNDINGS,
+    TOLERANCE,
+    Point,
+    damped_least_squares,
+    degrees_of_freedom,
+    point_of,
+    relative_length,
+    retract,
+    share_left,
+)
 from robustrank.operators import soft_weights
 
-# Damping relative to the average weight of an entry: proportional to the misfit while the weights
-# narrow, so that the steps are short while the factors are wrong; none but rounding afterwards.
-_DAMPING, _DAMPING_DECAY = 0.1, 0.9
-_ROUNDING, _ROUNDINGS = 1e-12, 16
-_PRECISION = 1e-4  # of the steps after that
 # An inlier is within four standard deviations of the noise.
 CUTOFF = 4.0
 
@@ -44,31 +49,28 @@ class Narrowing:
         The factor from one width to the next.
     steps
         The number of steps.
-    noise
-        The smallest width, in robust standard deviations of the residuals.
-    products
-        The largest number of products of one step.
+    damping
+        The damping relative to the average weight of an entry, in units of the misfit: steps are
+        short while the factors are wrong.
     """
 
     decay: float = 0.3
     steps: int = 6
-    noise: float = 2.0
-    products: int = 100
+    damping: float = 0.1
 
     def run(self, sample: Sample, P: Array, Q: Array, width: float, watch: Watch) -> Fit:
-        """The fit after all steps, which begin with this width; its cutoff is three widths."""
-        point, deviation = point_of(P, Q), math.inf
+        """The fit after all steps, which begin with this width; its cutoff is two widths."""
+        point, least = point_of(P, Q), 0.0
         for step in range(self.steps):
             residual = sample.residual(point.scaled_left, point.right)
             deviation = robust_deviation(residual)
-            width = max(width * self.decay, self.noise * deviation)
-            weights = soft_weights(residual, width)
+            least = 2 * deviation  # narrower weights would reject noise
+            width = max(width * self.decay, least)
             misfit = deviation / sample.deviation
-            damping = max(_DAMPING * _DAMPING_DECAY**step * misfit, _least_damping(sample))
-            tolerance = min(1e-2, max(0.1 * misfit, 1e-8))
-            point, _ = _step(sample, point, weights, residual, damping, tolerance, self.products)
+            weights = soft_weights(residual, width)
+            point, _ = _step(sample, point, weights, residual, misfit, self.damping * misfit)
             watch.report((step + 1) / self.steps, point.scaled_left, point.right)
-        return Fit(point, 3 * width, has_noise=width <= self.noise * deviation)
+        return Fit(point, 2 * width, has_noise=width <= least)
 
 
 @dataclass(frozen=True)
@@ -79,16 +81,14 @@ class Polishing:
 
     Parameters
     ----------
-    steps, products
-        The largest numbers of steps, and of products of one step.
-    tolerance
-        Stop when a step is shorter than this, relative to the matrix.
+    steps
+        The largest number of steps.
+    shrinking
+        The smallest factor of the cutoff in one step.
     """
 
     steps: int = 12
-    products: int = 500
-    tolerance: float = 1e-9
-    shrinking: float = 0.01  # of the cutoff, in one step at most
+    shrinking: float = 0.01
 
     def run(self, sample: Sample, fit: Fit, watch: Watch) -> Fit:
         """The fit after convergence."""
@@ -96,14 +96,13 @@ class Polishing:
         for step in range(self.steps):
             inliers = Inliers.of(sample, fit)
             deviation = inliers.deviation(sample, fit.point)
-            given = sample, fit.point, inliers.weights, inliers.residual
-            point, change = _step(*given, _least_damping(sample), _PRECISION, self.products)
+            misfit = deviation / sample.deviation
+            point, change = _step(sample, fit.point, inliers.weights, inliers.residual, misfit)
             cutoff = max(CUTOFF * deviation, self.shrinking * fit.cutoff, exact)
-            settled = cutoff > 0.9 * fit.cutoff
+            settled = 2 * cutoff > fit.cutoff
             fit = Fit(point, min(cutoff, fit.cutoff), has_noise=cutoff > exact)
             watch.report((step + 1) / self.steps, *fit.factors)
-            noise = 1e-3 * deviation / sample.deviation
-            if change < max(self.tolerance, 8 * epsilon(point.left), noise) and settled:
+            if change < TOLERANCE and settled:
                 break
         return fit
 
@@ -129,11 +128,7 @@ class Inliers:
         free = degrees_of_freedom(*sample.shape, int(point.values.shape[0]))
         if count == 0:
             return math.inf
-        return robust_deviation(chosen) / math.sqrt(max(1 - free / count, 0.1))
-
-
-def _least_damping(sample: Sample) -> float:
-    return max(_ROUNDING, _ROUNDINGS * epsilon(sample.row_values))
+        return robust_deviation(chosen) / math.sqrt(share_left(free, count))
 
 
 def _step(
@@ -141,23 +136,20 @@ def _step(
     point: Point,
     weights: Array,
     residual: Array,
-    damping: float,
-    tolerance: float,
-    products: int,
+    misfit: float,
+    damping: float = 0.0,
 ) -> tuple[Point, float]:
     """The point after one damped Gauss–Newton step, and the relative length of the step.
 
-    The damping is relative to the average weight of an entry of the matrix.
+    The linear solve is as accurate as the misfit, because the linearization is no better than that;
+    ``damping`` is relative to the average weight of an entry.
     """
-    xp = namespace(residual)
+    xp, rounding = namespace(residual), epsilon(residual)
     W = damped_least_squares(
         sample.tangent(point),
         weights,
         residual,
-        damping * xp.sum(weights) / math.prod(sample.shape),
-        xp.asarray(max(tolerance, math.sqrt(epsilon(residual))), **like(residual)),
-        products,
+        max(damping, ROUNDINGS * rounding) * xp.sum(weights) / math.prod(sample.shape),
+        xp.asarray(min(max(misfit / 10, math.sqrt(rounding)), 1e-2), **like(residual)),
     )
-    norm = xp.linalg.vector_norm
-    change = float(norm(W)) / max(float(norm(point.values)), 1e-300)
-    return retract(point, W, int(point.values.shape[0])), change
+    return retract(point, W, int(point.values.shape[0])), relative_length(W, point)

@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.backend import Array, epsilon, like, namespace, to_numpy
 from robustrank.certificate import EXTRA
 from robustrank.completion.refinement import Fit
 from robustrank.completion.sample import Sample
-from robustrank.linalg import point_of
+from robustrank.linalg import ROUNDINGS, point_of
 
 Vector = np.ndarray[Any, Any]
 
-_MOST_ROWS = 1000  # to repair at a time
+MOST_ROWS = 1000  # that are solved one at a time
 _TIMES_WITH_NOISE = 2
-_TINY = 1e-12
 
 
 def repaired(sample: Sample, fit: Fit, rng: np.random.Generator) -> tuple[Fit, int]:
@@ -59,7 +58,7 @@ def _undecided_rows_refitted(
         return P
     xp = namespace(P)
     part = sample.subset(xp.asarray(used, device=like(P)["device"]))
-    ridge = _TINY * float(xp.sum(Q**2)) / Q.shape[0]  # no matrix is singular
+    ridge = ROUNDINGS * epsilon(Q) * float(xp.sum(Q**2)) / Q.shape[0]  # no matrix is singular
     refitted = part.fit_rows(P, Q, math.inf, ridge)
 
     def fits(factor: Array) -> Vector:
@@ -103,7 +102,7 @@ def _repaired_rows(
     doubtful = (fitted < needed) & (counts >= fewest)
     starts = to_numpy(entries.starts)
     repaired = {}
-    for i in np.flatnonzero(doubtful)[:_MOST_ROWS]:
+    for i in np.flatnonzero(doubtful)[:MOST_ROWS]:
         row = slice(int(starts[i]), int(starts[i + 1]))
         chosen = used[row]
         places = to_numpy(entries.others[row])[chosen]
@@ -137,9 +136,9 @@ def best_solution(
         subsets = rng.integers(count, size=(_SUBSETS, rank))
     matrices = V[subsets]
     # A tiny ridge, so that no matrix is singular.
-    ridge = 1e-12 * np.trace(matrices @ matrices.transpose(0, 2, 1), axis1=1, axis2=2)
-    normal = matrices.transpose(0, 2, 1) @ matrices
-    normal += np.maximum(ridge, 1e-300)[:, None, None] * np.eye(rank)
+    normal, float64 = matrices.transpose(0, 2, 1) @ matrices, np.finfo(float)
+    ridge = ROUNDINGS * float64.eps * np.trace(normal, axis1=1, axis2=2) + float64.tiny
+    normal += ridge[:, None, None] * np.eye(rank)
     right = matrices.transpose(0, 2, 1) @ values[subsets][..., None]
     solutions = np.linalg.solve(normal, right)[..., 0]
     fits = np.abs(solutions @ V.T - values) <= cutoff

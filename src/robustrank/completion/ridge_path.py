@@ -12,7 +12,7 @@ import numpy as np
 from robustrank.backend import Array, epsilon, namespace, to_numpy
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.watch import Watch
-from robustrank.linalg import Point, approximate_svd_by_products, point_of, scale_columns
+from robustrank.linalg import Point, approximate_svd_by_products, point_of
 from robustrank.operators import soft_weights
 
 
@@ -59,9 +59,8 @@ class RidgePath:
         P, Q, largest = _spectral_start(sample, values, rank - known, width, rng)
         if explained is not None:
             xp = namespace(P)
-            root = xp.sqrt(explained.values)
-            P = xp.concat([scale_columns(explained.left, root), P], axis=1)
-            Q = xp.concat([scale_columns(explained.right, root), Q], axis=1)
+            left, right = explained.balanced
+            P, Q = xp.concat([left, P], axis=1), xp.concat([right, Q], axis=1)
             # A smaller ridge would vanish beside the explained components by rounding.
             largest = max(largest, math.sqrt(epsilon(P)) * float(explained.values[0]))
         return PathPoint(P, Q, self.ridge * largest, width, 0)
@@ -97,10 +96,8 @@ class PathPoint:
 
     def truncated(self, rank: int) -> PathPoint:
         """The point with the leading singular values only, divided evenly between the factors."""
-        xp = namespace(self.left)
-        root = xp.sqrt(self._point.values[:rank])
-        left, right = self._point.left[:, :rank], self._point.right[:, :rank]
-        return replace(self, left=scale_columns(left, root), right=scale_columns(right, root))
+        left, right = self._point.truncated(rank).balanced
+        return replace(self, left=left, right=right)
 
     @cached_property
     def _point(self) -> Point:
@@ -128,18 +125,16 @@ def _spectral_start(
         rng,
         example=rows[:1],
     )
-    xp = namespace(rows)
-    share = float(xp.sum(soft_weights(values[0], width))) / (n1 * n2)
-    root = xp.sqrt(leading / share)
-    return scale_columns(left, root), scale_columns(right, root), float(leading[0])
+    share = float(namespace(rows).sum(soft_weights(values[0], width))) / (n1 * n2)
+    return *Point(left, leading / share, right).balanced, float(leading[0])
 
 
 # Smaller singular values, relative to the largest one, are replaced by this: gaps below it do not
 # count.
 _SMALLEST = 1e-3
-# A gap is a ratio of neighboring singular values of at least 1.4. The largest rank has no next
-# value to compare with; it is tried after the ranks with a gap of more than 1.6.
-_GAP, _CLEAR_GAP = 1.4, 1.6
+# A gap is a ratio of neighboring singular values of at least this. The largest rank has no next
+# value to compare with; it counts as one with the smallest gap.
+_GAP = 1.5
 _MOST = 4
 # A vector is confined if it takes part in fewer than this share of the rows; that share is one
 # third for normal numbers. In fewer than half of the columns, a component is smaller than others.
@@ -152,7 +147,7 @@ def candidate_ranks(singular_values: np.ndarray[Any, Any]) -> list[int]:
     values = np.maximum(singular_values, _SMALLEST * singular_values[0])
     rank = len(values)
     ratios = {k: float(values[k - 1] / values[k]) for k in range(1, rank)}
-    ratios[rank] = _CLEAR_GAP
+    ratios[rank] = _GAP
     gaps = [k for k, ratio in ratios.items() if ratio >= _GAP]
     return sorted(gaps, key=lambda k: -ratios[k])[:_MOST]
 

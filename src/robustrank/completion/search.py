@@ -46,10 +46,9 @@ Vector = np.ndarray[Any, Any]
 
 _LOOK = 11  # the step of the path at which the singular values are looked at
 _REPAIRS = 4
-_FEWEST = 10  # entries; fewer say nothing about a matrix
 # The search uses about 30 entries of a row or column for each component of the rank; all entries of
-# the sample if that is more than 70 % of them.
-_ENOUGH, _MUCH_OF = 30, 0.7
+# the sample if that is more than half of them.
+_ENOUGH = 30
 # If the rank is not given, it is looked for up to 10; then up to 20, 40, and so on.
 _FIRST_BOUND = 10
 # Components that leave at most this share of the typical entry are explained: the search goes on
@@ -159,11 +158,11 @@ class Search:
 
     def _solution(self, limit: int) -> Solution:
         """The best solution of at most this rank."""
-        if self._sample.size < _FEWEST:
+        if self._sample.size < MARGIN:
             look = self._looked(self._scaled, limit)
             return unsupported(self._sample, self._in_user_units((look.left, look.right)))
         thin, kept = self._scaled.thinned(_ENOUGH * limit, self._rng)
-        if thin.size > _MUCH_OF * self._scaled.size:
+        if 2 * thin.size > self._scaled.size:
             return self._solution_by(self._scaled, None, limit)
         solution = self._solution_by(thin, kept, limit)
         if concluded_support(solution, self._sample.size):

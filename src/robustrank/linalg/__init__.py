@@ -1,17 +1,21 @@
 """Numerical linear algebra written once for all array libraries."""
 
 from robustrank.linalg.least_squares import (
+    MOST_LEVERAGE,
+    ROUNDINGS,
     conjugate_gradient_iterates,
     damped_least_squares,
     null_directions,
     plain_least_squares,
     preconditioner,
+    share_left,
     solve_directly,
     solve_normal_equations,
     unit_leverages,
     without_null_directions,
 )
 from robustrank.linalg.low_rank import (
+    TOLERANCE,
     Factors,
     Point,
     Triplets,
@@ -21,6 +25,7 @@ from robustrank.linalg.low_rank import (
     leading_svd,
     leading_svd_by_products,
     point_of,
+    relative_length,
     retract,
     symmetric_degrees_of_freedom,
     symmetric_factors,
@@ -58,6 +63,9 @@ from robustrank.linalg.vectors import (
 )
 
 __all__ = [
+    "MOST_LEVERAGE",
+    "ROUNDINGS",
+    "TOLERANCE",
     "Factors",
     "NormalMap",
     "Point",
@@ -88,12 +96,14 @@ __all__ = [
     "preconditioner",
     "quadratic_forms",
     "quantile_index",
+    "relative_length",
     "retract",
     "row_blocks",
     "sample_quantile",
     "scale_columns",
     "scattered",
     "share_counts",
+    "share_left",
     "share_maxima",
     "share_sums",
     "shortest_half",

@@ -31,7 +31,8 @@ _DIRECT_SIZE = 3000
 # On a CPU, the limit is 300: up to there, a step of conjugate gradients is mostly overhead.
 _DIRECT_SIZE_ON_CPU = 300
 _MAX_ITERATIONS = 200
-_ROUNDINGS = 16
+# A damping of this number of rounding errors keeps a normal matrix invertible.
+ROUNDINGS = 16
 _ACCURACY = 1e-3  # of a solve with noise, whose error matters more
 # Blocks of a preconditioner are made invertible by this share of an average block.
 _SMALLEST_BLOCK = 1e-8
@@ -61,7 +62,7 @@ def plain_least_squares(
     The damping is a few roundings: moving U and V without moving the matrix must cost something.
     """
     xp = namespace(target)
-    damping = _ROUNDINGS * epsilon(target) * xp.sum(weights)
+    damping = ROUNDINGS * epsilon(target) * xp.sum(weights)
     tolerance = xp.asarray(accuracy, **like(target))
     return damped_least_squares(tangent, weights, target, damping, tolerance)
 
@@ -101,6 +102,15 @@ def solve_directly(
     return from_vector(solve_positive_definite(matrix, as_vector(right)), right.shape[-1])
 
 
+# With very few inliers leverages are only known roughly; none is taken to be larger.
+MOST_LEVERAGE = 0.95
+
+
+def share_left(freedom: float, count: int) -> float:
+    """The share 1 − d/N of the noise of N inliers that a fit of d degrees of freedom leaves."""
+    return 1 - min(freedom / max(count, 1), MOST_LEVERAGE)
+
+
 def unit_leverages(tangent: TangentMap, weights: Array) -> Array | None:
     """The leverage of each measurement in weighted least squares, divided by its weight, (m,).
 
@@ -108,7 +118,7 @@ def unit_leverages(tangent: TangentMap, weights: Array) -> Array | None:
     least squares would be solved iteratively; NaN where the factorization fails.
     """
     xp = namespace(weights)
-    damping = _ROUNDINGS * epsilon(weights) * xp.sum(weights, axis=-1)
+    damping = ROUNDINGS * epsilon(weights) * xp.sum(weights, axis=-1)
     matrix = _definite_normal_matrix(tangent, weights, damping)
     if matrix is None:
         return None
@@ -174,7 +184,7 @@ def preconditioner(normal: NormalMap, damping: Array) -> Callable[[Array], Array
     eye = xp.eye(r, **like(blocks))
     average = xp.mean(xp.sum(blocks * eye, axis=(-2, -1))) / r
     # Rows of W on which no measurement depends have a block of zeros.
-    least = damping + max(_SMALLEST_BLOCK, 10 * epsilon(blocks)) * average
+    least = damping + max(_SMALLEST_BLOCK, ROUNDINGS * epsilon(blocks)) * average
     least = xp.where(least > 0, least, xp.ones_like(least))
     inverse = inverse_positive_definite(blocks + least * eye)
     return lambda residual: (inverse @ residual[..., None])[..., 0]

@@ -192,6 +192,17 @@ class Point:
         """left · diag(values), so that the matrix is scaled_left · rightᵀ."""
         return scale_columns(self.left, self.values)
 
+    @property
+    def balanced(self) -> Factors:
+        """The factors (left, right) · diag(√values)."""
+        root = namespace(self.values).sqrt(self.values)
+        return scale_columns(self.left, root), scale_columns(self.right, root)
+
+    def truncated(self, rank: int) -> Point:
+        """The leading components: the best approximation of a lower rank."""
+        kept = (..., slice(rank))
+        return Point(self.left[kept], self.values[kept], self.right[kept])
+
 
 def degrees_of_freedom(n1: int, n2: int, rank: int) -> int:
     """The number of free parameters of an n1 × n2 matrix of rank r: r (n1 + n2 − r).
@@ -257,6 +268,18 @@ def symmetric_factors(U: Array, V: Array) -> tuple[Array, Array]:
     values, vectors = xp.take(values, largest), xp.take(vectors, largest, axis=1)
     left = scale_columns(basis @ vectors, xp.sqrt(xp.abs(values)))
     return left, scale_columns(left, xp.sign(values))
+
+
+# A solver has converged when the matrix changes by less than this in a step, relative to its size.
+# With quadratic convergence, the error is then about the square of that change.
+TOLERANCE = 1e-6
+
+
+def relative_length(W: Array, point: Point) -> float:
+    """The length of a step W relative to the norm of a matrix; zero if that is zero."""
+    norm = namespace(W).linalg.vector_norm
+    size = float(norm(point.values))
+    return float(norm(W)) / size if size > 0 else 0.0
 
 
 def retract(point: Point, W: Array, rank: int) -> Point:

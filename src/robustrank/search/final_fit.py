@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from robustrank.backend import to_numpy
 from robustrank.certificate import exact_tolerance, noise_statistics
-from robustrank.linalg import Point, point_of, sample_quantile
+from robustrank.linalg import point_of, sample_quantile
 from robustrank.noise import NOISE_MODELS, NoiseModel
 from robustrank.problem import Problem
 from robustrank.solvers import Outcome, Solver
@@ -53,8 +53,7 @@ class FinalFit:
 
     def of_rank(self, problem: Problem, fitted: Fitted) -> Fitted | None:
         """The fit of a problem of lower rank, from the best approximation of a fit."""
-        point, kept = fitted.state.point, (..., slice(problem.rank))
-        truncated = Point(point.left[kept], point.values[kept], point.right[kept])
+        truncated = fitted.state.point.truncated(problem.rank)
         best = self._of_any_noise(problem, replace(fitted.solver, initial=truncated))
         return best and self.without_faults(problem, best)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from robustrank.backend import as_generator, full_precision, like, namespace, to_numpy
 from robustrank.certificate import (
+    FEW_INLIERS,
     NoiseStatistics,
     is_exact_fit,
     rank_above_noise,
@@ -32,8 +33,6 @@ from robustrank.solvers.base import normalized_factors
 # No other solver would find more.
 _DECIDED = {Status.RECOVERED, Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
 _LOW_NOISE = 0.02
-# With fewer inliers than this for each degree of freedom, a surplus column could fit outliers.
-_FEW = 3.0
 _NO_SEARCH = "the run ended before a second solution was looked for"
 _RANK_TOO_LOW = "the residuals may be more than noise: the rank may be too low"
 
@@ -100,8 +99,7 @@ class Search:
                     return
             first = None
         if not any(attempt.certified for attempt in self.attempts):
-            for found in self._from_twice_the_rank():
-                self._attempt(found)
+            self._try_from_twice_the_rank()
 
     def _found_by(self, solver: Solver[Any], first: Outcome | None) -> Iterator[_Found]:
         """What a solver finds: one or two outcomes to begin the final fit at."""
@@ -206,8 +204,8 @@ class Search:
         started = second.start_from(unit.normalized(), estimate.truncated(rank))
         yield _Found(problem, second, before.followed_by(drive.continued(started, 0)))
 
-    def _from_twice_the_rank(self) -> Iterator[_Found]:
-        """What the first solver of a portfolio finds from a fit of twice the rank, truncated.
+    def _try_from_twice_the_rank(self) -> None:
+        """Add what the first solver of a portfolio finds from a fit of twice the rank, truncated.
 
         With few measurements, such a fit passes by solutions that are only locally the best ones.
         """
@@ -216,10 +214,10 @@ class Search:
         few = self.attempts[-1].status is Status.UNDERDETERMINED
         if few or not (self._is_portfolio and isinstance(solver, GaussNewton)):
             return
-        point = point_of(*self._factors_of(twice))
-        start = point.scaled_left[:, : problem.rank], point.right[:, : problem.rank]
+        point = point_of(*self._factors_of(twice)).truncated(problem.rank)
+        start = point.scaled_left, point.right
         named = replace(solver, name=f"{solver.name}, from twice the rank")
-        yield self._driven(_starting_at(start, named, problem), problem)
+        self._attempt(self._driven(_starting_at(start, named, problem), problem))
 
     def _attempt(self, found: _Found) -> None:
         """Add the result of a solver, after the final fit, with a second solution if any."""
@@ -268,7 +266,8 @@ class Search:
             return result
         problem, certified = found.problem, result.certified
         ranks = {rank_above_noise(problem, result)}
-        few = result.certificate.inliers < _FEW * problem.degrees_of_freedom
+        # With few inliers, a surplus column could fit outliers.
+        few = result.certificate.inliers < FEW_INLIERS * problem.degrees_of_freedom
         if certified and few:
             ranks.add(result.rank - 1)
         for rank in sorted(ranks & set(range(1, result.rank))):

@@ -123,8 +123,8 @@ class RankGrowth:
 
     def factors(self, fit: RankFit) -> Factors:
         """The factors of a fit without empty components, in the user's units."""
-        point, root = fit.state.point, math.sqrt(self._solved.units.matrix)
-        return point.scaled_left[:, : self.rank] * root, point.right[:, : self.rank] * root
+        point, root = fit.state.point.truncated(self.rank), math.sqrt(self._solved.units.matrix)
+        return point.scaled_left * root, point.right * root
 
     def table(self, result: Result) -> RankTable | None:
         """The comparison of the ranks up to that of the best fit, with the one of a result.

@@ -27,8 +27,7 @@ _EVERYWHERE = "the whole matrix"
 # Residuals within three standard deviations are consistent with the noise.
 _WITHIN_NOISE = 3.0
 _WHOLE = 0.9  # of the rows and columns: the second solution may differ everywhere
-_NEGLIGIBLE = 1e-2  # of the norm of the result
-_PARALLEL = 0.99  # the cosine of the angle between the result and a multiple of it
+_NEGLIGIBLE = 1e-2  # of the norm of the result, or less than the cosine of parallel ones
 _STEPS, _DECAY, _ACCURACY = 20, 0.6, 1e-8  # of the robust fit of a part
 
 SolveFactors = Callable[[Problem], Factors]
@@ -208,4 +207,4 @@ def _multiple(other: Factors, first: Factors) -> float | None:
     if norm < _NEGLIGIBLE * size:
         return 0.0
     along = inner(other, first)
-    return along / size**2 if abs(along) > _PARALLEL * size * norm else None
+    return along / size**2 if abs(along) > (1 - _NEGLIGIBLE) * size * norm else None

@@ -20,11 +20,11 @@ from robustrank.operators import UnstoredTangent
 from robustrank.problem import Problem
 from robustrank.solvers.weights import CUTOFF_MEDIANS, TruncatedWeights, WeightFunction
 
-# A solver has converged when the factors change by less than this in a step, relative to their
-# size. With quadratic convergence, the error is then about the square of that change.
-TOLERANCE = 1e-6
-# With noise, when the steps are shorter than this share of the error that the noise causes.
+# With noise, a solver has converged when the steps are shorter than this share of the error that
+# the noise causes.
 SMALL_STEP = 0.1
+# Fits that maximize the evidence end after this number of steps without more of it.
+PATIENCE = 8
 
 T = TypeVar("T")
 
@@ -62,8 +62,7 @@ class Estimate:
 
     def truncated(self, rank: int) -> Estimate:
         """The estimate with the leading singular values only."""
-        point, kept = self.point, (..., slice(rank))
-        return replace(self, point=Point(point.left[kept], point.values[kept], point.right[kept]))
+        return replace(self, point=self.point.truncated(rank))
 
 
 StateT = TypeVar("StateT", bound=State)
@@ -82,13 +81,6 @@ def linearize(problem: Problem, point: Point, *, precise: bool = False) -> tuple
     """The tangent map at a point, and its residuals: one pass over the sensing data."""
     tangent = problem.operator.tangent(point.left, point.right, precise=precise)
     return tangent, problem.y - tangent.measure(point.values)
-
-
-def relative_length(W: Array, point: Point) -> float:
-    """The length of a step W relative to the norm of a matrix; zero if that is zero."""
-    norm = namespace(W).linalg.vector_norm
-    size = float(norm(point.values))
-    return float(norm(W)) / size if size > 0 else 0.0
 
 
 class Solver(ABC, Generic[StateT]):

@@ -9,15 +9,22 @@ import numpy as np
 
 from robustrank.backend import Array, check_count, epsilon, namespace
 from robustrank.certificate import best_set
-from robustrank.linalg import Point, TangentMap, lower_median, plain_least_squares, retract
+from robustrank.linalg import (
+    TOLERANCE,
+    Point,
+    TangentMap,
+    lower_median,
+    plain_least_squares,
+    relative_length,
+    retract,
+)
 from robustrank.noise import PROPORTIONAL, NoiseModel
 from robustrank.problem import Problem
-from robustrank.solvers.base import SMALL_STEP, TOLERANCE, Solver, State, linearize, relative_length
+from robustrank.solvers.base import PATIENCE, SMALL_STEP, Solver, State, linearize
 from robustrank.solvers.weights import leave_one_out_residuals, leverages
 
 _FIRST_WIDTH, _DECAY = 2.5, 0.7  # of the weights, in standard deviations of the residuals
 _BEYOND_WIDTH = 10.0  # widths; measurements with larger residuals have no weight
-_PATIENCE = 8  # steps of narrower weights without more evidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +114,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
         if moved < SMALL_STEP * self._error_from_noise(problem, state):
             after = replace(after, moved=0.0)  # converged, as far as the noise allows
         better = after.evidence > state.best.evidence
-        if better or iteration - state.fitting_since <= _PATIENCE // 2:
+        if better or iteration - state.fitting_since <= PATIENCE // 2:
             return self._with_inliers(problem, after)
         return replace(after, weights=state.weights, cutoff=state.cutoff)
 
@@ -126,7 +133,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
 
     def _is_narrow_enough(self, state: EvidenceFitState) -> bool:
         least = epsilon(state.residual) * float(namespace(state.U).max(state.point.values))
-        stalled = state.iteration - state.best.iteration >= _PATIENCE
+        stalled = state.iteration - state.best.iteration >= PATIENCE
         empty = not float(namespace(state.weights).max(state.weights)) > 0  # no step is defined
         return stalled or empty or not state.width > least
 

@@ -18,6 +18,8 @@ from robustrank.backend import (
     namespace,
 )
 from robustrank.linalg import (
+    ROUNDINGS,
+    TOLERANCE,
     Factors,
     Point,
     TangentMap,
@@ -30,7 +32,6 @@ from robustrank.linalg import (
 from robustrank.problem import Problem
 from robustrank.solvers.base import (
     SMALL_STEP,
-    TOLERANCE,
     ContinuableSolver,
     Estimate,
     State,
@@ -207,7 +208,8 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     def step(self, problem: Problem, state: GaussNewtonState) -> GaussNewtonState:
         xp = namespace(state.median)
         misfit = state.median / problem.scale
-        least = 16 * epsilon(state.residual)  # moving U and V without moving X must cost something
+        # Moving U and V without moving X must cost something.
+        least = ROUNDINGS * epsilon(state.residual)
         damping = xp.where(
             state.phase == Phase.SEARCHING, self.damping.at(state.iteration, misfit, least), least
         )

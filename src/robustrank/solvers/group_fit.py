@@ -12,22 +12,25 @@ import numpy as np
 from robustrank.backend import Array, check_count, epsilon, namespace, to_numpy
 from robustrank.certificate import best_set, log_choices
 from robustrank.linalg import (
+    TOLERANCE,
     Point,
     TangentMap,
     lower_median,
     plain_least_squares,
+    relative_length,
     retract,
     shortest_half,
 )
 from robustrank.problem import Problem
-from robustrank.solvers.base import TOLERANCE, Solver, State, linearize, relative_length
+from robustrank.solvers.base import PATIENCE, Solver, State, linearize
 from robustrank.solvers.weights import leave_one_out_residuals, leverages
 
-_FAR = 5.0  # times half the length of the shortest interval with half of the values
+# Values are far from a group beyond this number of standard deviations or, at first, of half
+# lengths of the shortest interval with half of them.
+_FAR = 5.0
 _SMALLEST_GROUP = 0.05  # of the measurements
 _NARROW = 0.3  # of the distance between the groups
-_OUTLYING = 5.0  # standard deviations from both groups
-_PATIENCE, _MORE = 8, 0.01  # steps without so much more evidence for each measurement
+_MORE = 0.01  # evidence for each measurement that counts as progress
 
 Pair = tuple[float, float]
 
@@ -103,7 +106,7 @@ class GroupFit(Solver[GroupFitState]):
         check_count(max_iterations=self.max_iterations)
 
     def is_exhausted(self, state: GroupFitState) -> bool:
-        return state.iteration - state.milestone.iteration >= _PATIENCE
+        return state.iteration - state.milestone.iteration >= PATIENCE
 
     def start(self, problem: Problem, rng: np.random.Generator) -> GroupFitState:
         initial, xp = self.initial, namespace(problem.y)
@@ -190,7 +193,7 @@ class GroupFit(Solver[GroupFitState]):
             precision * (problem.y - self._measured(problem, predicted, one)) for one in parameters
         ]
         second = _probability(errors, share, deviation)
-        near = xp.minimum(*map(xp.abs, errors)) <= _OUTLYING * deviation
+        near = xp.minimum(*map(xp.abs, errors)) <= _FAR * deviation
         weights = xp.astype(near, fitted.dtype)
         count = max(float(xp.sum(weights)), 1.0)
         squares = weights * ((1 - second) * errors[0] ** 2 + second * errors[1] ** 2)

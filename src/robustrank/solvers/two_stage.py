@@ -8,16 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from robustrank.backend import Array, check_count, namespace
-from robustrank.linalg import TangentMap
+from robustrank.linalg import TOLERANCE, TangentMap
 from robustrank.problem import Problem
-from robustrank.solvers.base import (
-    TOLERANCE,
-    ContinuableSolver,
-    EstimatingSolver,
-    Solver,
-    State,
-    select,
-)
+from robustrank.solvers.base import ContinuableSolver, EstimatingSolver, Solver, State, select
 from robustrank.solvers.weights import WeightFunction
 
 _FIRST, _SECOND = 0, 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from robustrank.backend import Array, check_positive, few_on_host, is_numpy, namespace
-from robustrank.linalg import TangentMap, unit_leverages
+from robustrank.linalg import MOST_LEVERAGE, TangentMap, unit_leverages
 
 # Inliers have residuals of up to this number of medians: the paper's α_h.
 CUTOFF_MEDIANS = 6.0
@@ -100,13 +100,9 @@ class SoftWeights(WeightFunction):
         return self.cutoff_medians * median
 
 
-# With very few inliers leverages are only known roughly; none is taken to be larger.
-_MOST_LEVERAGE = 0.95
-
-
 def mean_leverage(weights: Array, degrees_of_freedom: int) -> Array:
     """The mean share of a fitted value that is due to the measurement itself: d/N."""
-    least = degrees_of_freedom / _MOST_LEVERAGE
+    least = degrees_of_freedom / MOST_LEVERAGE
     total = few_on_host(namespace(weights).sum(weights, axis=-1), 0)
     return degrees_of_freedom / namespace(total).clip(total, min=least)
 
@@ -122,7 +118,7 @@ def leverages(tangent: TangentMap, weights: Array, degrees_of_freedom: int) -> A
     if unit is None:
         return mean
     own = weights * unit
-    return xp.clip(xp.where(xp.isfinite(own), own, mean), min=0.0, max=_MOST_LEVERAGE)
+    return xp.clip(xp.where(xp.isfinite(own), own, mean), min=0.0, max=MOST_LEVERAGE)
 
 
 def leave_one_out_residuals(residuals: Array, leverages: Array) -> Array:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from robustrank.linalg import share_left
+
 Vector = np.ndarray[Any, Any]
 
 
@@ -21,7 +23,7 @@ def left_out_over_deviation(
     """
     if deviation == 0:
         return np.where(inlier, 0.0, np.inf)
-    remaining = max(1 - freedom / max(int(inlier.sum()), 1), 1e-3)
+    remaining = share_left(freedom, int(inlier.sum()))
     left_out = np.where(inlier, residual / remaining, residual)
     return np.asarray(left_out * math.sqrt(remaining) / deviation)
 

@@ -15,10 +15,10 @@ from robustrank.backend import (
     like,
     namespace,
 )
-from robustrank.linalg import Point, distance, lower_median
+from robustrank.linalg import TOLERANCE, Point, distance, lower_median
 from robustrank.operators import CenteredOperator
 from robustrank.problem import Problem
-from robustrank.solvers.base import TOLERANCE, Estimate, EstimatingSolver, State, select
+from robustrank.solvers.base import Estimate, EstimatingSolver, State, select
 from robustrank.solvers.message_passing.mixture import Mixture, Posterior
 from robustrank.solvers.message_passing.shrinkage import shrink
 
