@@ -79,22 +79,14 @@ def held_out_errors(left_out: Sample, fit: NoisyFit) -> HeldOut:
         + xp.sum(q[:, :, None] * left * q[:, None, :], axis=(1, 2))
         + xp.sum(left * right, axis=(1, 2))
     )
-    variance = fit.noise**2 + uncertainty
-    good = fit.inliers * _density(errors, variance)
-    bad = (1 - fit.inliers) * _density(errors, variance + fit.outlier_deviation**2)
     return HeldOut(
         count=left_out.size,
         error=float(sample_quantile(xp.abs(errors), fit.inliers / 2)) / half_normal_quantile(0.5),
-        expected=math.sqrt(float(lower_median(variance))),
+        expected=math.sqrt(fit.noise**2 + float(lower_median(uncertainty))),
         trivial=robust_deviation(values - lower_median(values)),
         noise=fit.noise,
-        log_densities=to_numpy(xp.log(good + bad + xp.finfo(values.dtype).smallest_normal)),
+        log_densities=to_numpy(fit.log_densities(errors, uncertainty)),
     )
-
-
-def _density(errors: Array, variance: Array) -> Array:
-    xp = namespace(errors)
-    return xp.exp(-(errors**2) / (2 * variance)) / xp.sqrt(2 * math.pi * variance)
 
 
 _DRAWS = 2

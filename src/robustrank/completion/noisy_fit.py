@@ -47,6 +47,21 @@ class NoisyFit:
         """The number of columns of the factors."""
         return int(self.left.shape[1])
 
+    def log_densities(self, errors: Array, uncertainty: Array | float = 0.0) -> Array:
+        """The logarithm of the density of values with these errors, inliers or not.
+
+        ``uncertainty`` is the variance of the predictions.
+        """
+        xp = namespace(errors)
+
+        def density(variance: Array | float) -> Array:
+            return xp.exp(-(errors**2) / (2 * variance)) / (2 * math.pi * variance) ** 0.5
+
+        variance = self.noise**2 + uncertainty
+        good = self.inliers * density(variance)
+        bad = (1 - self.inliers) * density(variance + self.outlier_deviation**2)
+        return xp.log(good + bad + float(xp.finfo(errors.dtype).smallest_normal))
+
 
 @dataclass(frozen=True)
 class EmpiricalBayes:

@@ -139,7 +139,6 @@ _MOST = 4
 # A vector is confined if it takes part in fewer than this share of the rows; that share is one
 # third for normal numbers. In fewer than half of the columns, a component is smaller than others.
 _CONFINED, _SMALLER = 0.3, 0.75
-_STRICTLY_CONFINED = 0.15
 
 
 def candidate_ranks(singular_values: np.ndarray[Any, Any]) -> list[int]:
@@ -159,15 +158,6 @@ def is_confined(point: Point) -> bool:
         return False
     sides = point.left, point.right
     return any(_participation(to_numpy(side)[:, -1]) < _CONFINED for side in sides)
-
-
-def confined_components(point: Point) -> list[int]:
-    """The components that are confined to few rows or few columns, the most confined first."""
-    shares = {
-        k: min(_participation(to_numpy(side)[:, k]) for side in (point.left, point.right))
-        for k in range(int(point.values.shape[0]))
-    }
-    return sorted((k for k in shares if shares[k] < _STRICTLY_CONFINED), key=lambda k: shares[k])
 
 
 def _participation(vector: np.ndarray[Any, Any]) -> float:

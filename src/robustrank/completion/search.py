@@ -34,12 +34,11 @@ from robustrank.completion.ridge_path import (
     PathPoint,
     RidgePath,
     candidate_ranks,
-    confined_components,
     is_confined,
 )
 from robustrank.completion.sample import Sample, robust_deviation, row_and_column_scales
 from robustrank.completion.watch import Watch
-from robustrank.linalg import Point, TangentMap, degrees_of_freedom, point_of
+from robustrank.linalg import Factors, Point, TangentMap, degrees_of_freedom, point_of
 from robustrank.result import RankRow, RankTable
 
 Vector = np.ndarray[Any, Any]
@@ -55,6 +54,7 @@ _FIRST_BOUND = 10
 # with what is left, so that outliers are compared with that and not with a large mean. There are at
 # most three such levels, the data itself included.
 _EXPLAINED, _LEVELS = 0.3, 3
+_ROUGHLY = EmpiricalBayes(sweeps=10)
 _LESS_NOISE = 0.9  # a component that the data has leaves less noise than this share
 
 
@@ -381,24 +381,31 @@ class Search:
         )
 
     def _without_surplus(self, fit: NoisyFit) -> NoisyFit:
-        """The fit without components that fit hardly more entries than they have unknowns.
+        """The fit without components that explain less than they have degrees of freedom.
 
-        They fit outliers. That is tested for components that are confined to few rows or columns.
+        They fit outliers. Each component may be the one; a rough fit without it shows that.
         """
         while (lower := self._without_a_surplus_component(fit)) is not None:
-            fit = lower
+            fit = self._repaired_noisy(EmpiricalBayes().run(self._sample, lower, self._watch))
         return fit
 
-    def _without_a_surplus_component(self, fit: NoisyFit) -> NoisyFit | None:
-        """The fit without the first surplus component that is found; None if there is none."""
-        point, cutoff = point_of(*fit.factors), CUTOFF * fit.noise
-        for component in confined_components(point) if fit.rank > 1 else []:
+    def _without_a_surplus_component(self, fit: NoisyFit) -> Factors | None:
+        """The factors without the first surplus component that is found; None if there is none."""
+        point = point_of(*fit.factors)
+        for component in reversed(range(fit.rank)) if fit.rank > 1 else ():
             others = [k for k in range(fit.rank) if k != component]
             factors = point.scaled_left[:, others], point.right[:, others]
-            lower = self._repaired_noisy(EmpiricalBayes().run(self._sample, factors, self._watch))
-            if _is_gained_by_chance(self._sample, lower.factors, fit.factors, cutoff):
-                return lower
+            lower = _ROUGHLY.run(self._sample, factors, self._watch)
+            if self._evidence(lower) >= self._evidence(fit):
+                return lower.factors
         return None
+
+    def _evidence(self, fit: NoisyFit) -> float:
+        """The logarithm of the likelihood of a fit, less half of log N for each parameter."""
+        sample = self._sample
+        densities = fit.log_densities(sample.residual(*fit.factors))
+        freedom = degrees_of_freedom(*sample.shape, fit.rank)
+        return float(namespace(densities).sum(densities)) - freedom * math.log(sample.size) / 2
 
     def _repaired_noisy(self, fit: NoisyFit) -> NoisyFit:
         """The fit after repairing rows and columns that are not explained by it."""
