@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Generic, NamedTuple
+from typing import Any, Generic
 
 import numpy as np
 
@@ -44,20 +44,19 @@ class Drive(Generic[StateT]):
         """What was found for each problem, also if the run was stopped."""
         return [monitor.outcome() for monitor in self._monitors]
 
+    # A diverging run is reported by its status, not by warnings.
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def to_the_end(self, rng: np.random.Generator) -> list[Outcome]:
         """Iterate until every problem has converged or reached the limit of iterations."""
-        return self._until_all_end(lambda batch: (self._solver.start(batch.problem, rng), 0))
+        batch = _Batch(self._scaled)
+        self._iterate(batch, self._solver.start(batch.problem, rng), 0)
+        return self.outcomes()
 
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def continued(self, state: StateT, iteration: int) -> Outcome:
         """Iterate from a state that this solver has reached for a single problem."""
-        return self._until_all_end(lambda _: (state, iteration))[0]
-
-    def _until_all_end(self, begin: Callable[[_Batch], tuple[StateT, int]]) -> list[Outcome]:
-        # A diverging run is reported by its status, not by warnings.
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            batch = _Batch(self._scaled)
-            self._iterate(batch, *begin(batch))
-        return self.outcomes()
+        self._iterate(_Batch(self._scaled), state, iteration)
+        return self.outcomes()[0]
 
     def _iterate(self, batch: _Batch, state: StateT, iteration: int) -> None:
         solver, monitors, ends = self._solver, self._monitors, self._run.end_of_iterations()
@@ -107,8 +106,11 @@ class _Batch:
         """A function that returns the state of one problem; it copies only when called."""
         return (lambda: state) if self._single else (lambda: take_one(state, position))
 
-    def read(self, state: State) -> list[Reading]:
-        """The numbers that the monitors need, in a single transfer from the device."""
+    def read(self, state: State) -> list[list[float]]:
+        """The median, the change and the number of inliers of each problem.
+
+        They take a single transfer from the device.
+        """
         inliers = namespace(state.weights).count_nonzero(state.weights, axis=-1)
         xp = namespace(state.median)
         if is_numpy(state.median):
@@ -117,11 +119,8 @@ class _Batch:
             xp.asarray(values, **like(state.median))
             for values in (state.median, state.change() + xp.zeros_like(state.median), inliers)
         ]
-        values = to_numpy(xp.stack(numbers, axis=-1)).reshape(-1, 3)
-        return [
-            Reading(median=float(median), change=float(change), inliers=int(count))
-            for median, change, count in values
-        ]
+        values: list[list[float]] = to_numpy(xp.stack(numbers, axis=-1)).reshape(-1, 3).tolist()
+        return values
 
 
 @dataclass(frozen=True)
@@ -170,14 +169,6 @@ class Outcome:
         return replace(other, history=History(checks), iterations=iterations)
 
 
-class Reading(NamedTuple):
-    """The numbers of a state that decide whether to go on."""
-
-    median: float
-    change: float
-    inliers: int
-
-
 class Monitor:
     """Records the progress of one problem, calls the callback, and decides when to stop."""
 
@@ -205,14 +196,15 @@ class Monitor:
         self._tolerance = max(solver.tolerance, least) if solver.tolerance else 0.0
         self._largest_change = 0.0
 
-    def check(self, iteration: int, reading: Reading, state: Callable[[], State]) -> None:
+    def check(self, iteration: int, reading: Sequence[float], state: Callable[[], State]) -> None:
         """Record the state after ``iteration`` steps, and stop the run if there is a reason to."""
+        median, change, inliers = reading
         check = Check(
             iteration=iteration,
-            misfit=reading.median / self._problem.scale,
-            change=reading.change,
-            inliers=reading.inliers,
-            seconds=self.seconds(),
+            misfit=median / self._problem.scale,
+            change=change,
+            inliers=int(inliers),
+            seconds=time.perf_counter() - self._began,
             passes=self._problem.counter.passes - self._passes_before,
         )
         self._checks.append(check)
@@ -244,10 +236,6 @@ class Monitor:
             history=History(tuple(self._checks)),
             iterations=self._iteration,
         )
-
-    def seconds(self) -> float:
-        """Wall-clock seconds since the solver began."""
-        return time.perf_counter() - self._began
 
     def _progress(self, check: Check) -> Progress:
         root, current = math.sqrt(self._units.matrix), self._state

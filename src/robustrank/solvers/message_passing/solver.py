@@ -113,14 +113,6 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
         check_positive(target_error=self.target_error)
         check_count(patience=self.patience, max_iterations=self.max_iterations)
 
-    @property
-    def models_outliers(self) -> bool:
-        return True
-
-    @property
-    def models_faults(self) -> bool:
-        return self.faults
-
     def start(self, problem: Problem, rng: np.random.Generator) -> MessagePassingState:
         xp, problem = namespace(problem.y), problem.centered
         n1, n2 = problem.operator.matrix_shape
