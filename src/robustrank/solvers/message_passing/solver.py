@@ -115,12 +115,13 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
 
     def start(self, problem: Problem, rng: np.random.Generator) -> MessagePassingState:
         xp, problem = namespace(problem.y), problem.centered
-        n1, n2 = problem.operator.matrix_shape
         centered = isinstance(problem.operator, CenteredOperator)
         mixture = Mixture.initial(problem.y, problem.scale, faults=self.faults, centered=centered)
         zero = xp.zeros_like(mixture.error)
-        bases = (xp.eye(n, problem.rank, **like(problem.y)) for n in (n1, n2))
-        left, right = (basis + zero[..., None, None] for basis in bases)
+        left, right = (
+            xp.eye(n, problem.rank, **like(problem.y)) + zero[..., None, None]
+            for n in problem.operator.matrix_shape
+        )
         values = zero[..., None] + xp.zeros(problem.rank, **like(problem.y))
         origin = Point(left=left, values=values, right=right)
         return self._observe(
