@@ -51,8 +51,7 @@ def outlier_probability(residual: Vector) -> Vector:
     sizes = np.concatenate([[1.0], np.geomspace(_SMALLEST, largest, count)])
     log_density = -0.5 * (scaled[:, None] / sizes) ** 2 - np.log(sizes)
     density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
-    shares = np.full(len(sizes), 0.1 / (len(sizes) - 1))
-    shares[0] = 0.9
+    shares = np.concatenate([[0.9], np.full(count, 0.1 / count)])
     for _ in range(_STEPS):
         posterior = density * shares
         posterior /= posterior.sum(axis=1, keepdims=True)

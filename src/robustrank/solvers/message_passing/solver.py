@@ -233,16 +233,14 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     def _stops(self, problem: Problem, mixture: Mixture, best: Best, iteration: int) -> Array:
         """Whether to stop with the best estimate so far."""
         xp = namespace(best.error)
-        stops = (
+        full_rank = xp.all(best.point.values > 0, axis=-1)
+        return (
             ~xp.isfinite(mixture.error)
             | is_within(self.target_error, problem, best)
+            | (full_rank & is_within(self.target_error_at_full_rank or 0.0, problem, best))
             | (iteration - best.iteration >= self.patience)
             | (iteration >= self.max_iterations)
         )
-        if self.target_error_at_full_rank is None:
-            return stops
-        full_rank = xp.all(best.point.values > 0, axis=-1)
-        return stops | (full_rank & is_within(self.target_error_at_full_rank, problem, best))
 
 
 def is_within(share: float, problem: Problem, best: Best) -> Array:
