@@ -217,8 +217,9 @@ def select(condition: Array, one: T, other: T) -> T:
     """``one`` for the problems where the condition is true, ``other`` elsewhere."""
 
     def choose(a: Array, b: Array) -> Array:
-        xp, more = namespace(condition, a), a.ndim - condition.ndim
-        return xp.where(xp.reshape(condition, (*condition.shape, *(1,) * more)), a, b)
+        shape = *condition.shape, *(1,) * (a.ndim - condition.ndim)
+        mask = namespace(condition).reshape(condition, shape)
+        return namespace(condition, a).where(mask, a, b)
 
     return _map(choose, one, other)
 
