@@ -388,8 +388,8 @@ def _is_wanted(solver: Solver[Any], tried: Sequence[Result]) -> bool:
     These are looked for before a result with noise is used, unless the evidence for it is clear.
     """
     if tried and tried[-1].status is Status.UNDERDETERMINED:
-        diverged = tried[-1].stopped is StopReason.DIVERGED  # which says nothing about others
-        return diverged or isinstance(solver, TwoStage)
+        # That the last one diverged says nothing about others.
+        return tried[-1].stopped is StopReason.DIVERGED or isinstance(solver, TwoStage)
     estimated = [attempt for attempt in tried if attempt.status is Status.ESTIMATED]
     if not estimated:
         return True

@@ -203,9 +203,9 @@ class MedianTGD(GradientDescent):
     def start(self, problem: Problem, rng: np.random.Generator) -> GradientState:
         start = self.initial
         if start is None:
-            truncated = TruncatedWeights(self.alpha_y)
-            split = self.sample_split
-            start = spectral_initialization(problem, truncated, rng, sample_split=split)
+            start = spectral_initialization(
+                problem, TruncatedWeights(self.alpha_y), rng, sample_split=self.sample_split
+            )
         return begin(problem, *start, self.weight_function, self.step_size, self.lam)
 
     def starting_at(self, factors: Factors) -> MedianTGD:
