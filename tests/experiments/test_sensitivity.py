@@ -151,7 +151,7 @@ def test_variants_run_in_processes_of_their_own() -> None:
     variants = [
         None,
         Variant(literal("_EVIDENCE"), HALVED),
-        Variant(literal("_Batch.read"), DOUBLED),
+        Variant(literal("_readings"), DOUBLED),
     ]
     found = dict(outcomes(variants, [key], workers=2, seconds_each=60))
     reference = {key: found[0].rows[0]}

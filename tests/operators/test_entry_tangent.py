@@ -71,6 +71,14 @@ def test_normal_map_of_many_entries(of: EntryTangent, monkeypatch: pytest.Monkey
     np.testing.assert_allclose(of.normal_map(w)(W).ravel(), J.T @ (w * (J @ W.ravel())))
 
 
+def test_normal_matrix(of: EntryTangent) -> None:
+    w = weights(of)
+    W = np.random.default_rng(1).standard_normal((N1 + N2, RANK))
+    found = of.normal_matrix(w)
+    assert found is not None
+    np.testing.assert_allclose(found @ as_vector(W), as_vector(of.normal_map(w)(W)))
+
+
 def test_blocks_are_those_of_the_diagonal(of: EntryTangent) -> None:
     J, w = dense(of), weights(of)
     normal = J.T @ (w[:, None] * J)

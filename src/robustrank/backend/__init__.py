@@ -28,6 +28,7 @@ from robustrank.backend.arrays import (
     like,
     namespace,
     reject_masked,
+    tiny,
     to_numpy,
 )
 from robustrank.backend.calling import warn_user
@@ -124,6 +125,7 @@ __all__ = [
     "thin_svd",
     "thread_pools",
     "threads_for",
+    "tiny",
     "to_numpy",
     "triton_kernels_for",
     "using_threads",

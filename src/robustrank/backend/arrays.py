@@ -87,6 +87,11 @@ def epsilon(array: Array) -> float:
     return float(namespace(array).finfo(array.dtype).eps)
 
 
+def tiny(array: Array) -> float:
+    """The smallest positive normal number of the array's dtype, to avoid division by zero."""
+    return float(namespace(array).finfo(array.dtype).smallest_normal)
+
+
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _CONVERTED = dict.fromkeys(_INTEGERS | {"bool"}, "float64") | {
     "float16": "float32",

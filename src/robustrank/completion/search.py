@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ from robustrank.completion.ridge_path import (
 from robustrank.completion.sample import Sample, robust_deviation, row_and_column_scales
 from robustrank.completion.watch import Watch
 from robustrank.linalg import Factors, Point, TangentMap, degrees_of_freedom, point_of
-from robustrank.result import RankRow, RankTable
+from robustrank.result import RankRow, RankTable, left_out_error
 
 Vector = np.ndarray[Any, Any]
 
@@ -145,16 +145,10 @@ class Search:
         point, rows = point_of(solution.left, solution.right), dict(self._compared)
         for k in range(1, rank + 1):
             if k not in rows:
-                factors = point.scaled_left[:, :k], point.right[:, :k]
-                noise = robust_deviation(self._sample.residual(*factors)) / self._sample.deviation
-                rows[k] = self._row(self._sample, noise, to_numpy(point.values)[:k])
+                lower = point.truncated(k)
+                residual = self._sample.residual(lower.scaled_left, lower.right)
+                rows[k] = _rank_row(self._sample, lower, robust_deviation(residual))
         return RankTable(tuple(rows[k] for k in sorted(rows)), rank, min(self._sample.shape))
-
-    def _row(self, sample: Sample, noise: float, values: Vector) -> RankRow:
-        """The row of a fit that leaves this noise, relative to a typical entry."""
-        beyond = sample.size - degrees_of_freedom(*sample.shape, len(values))
-        error = noise * sample.size / beyond if beyond > 0 else math.inf
-        return RankRow.of(values, error)
 
     def _solution(self, limit: int) -> Solution:
         """The best solution of at most this rank."""
@@ -226,8 +220,7 @@ class Search:
             fit = self._fit(part, look, rank)
             residual = part.residual(*fit.factors)
             noise[rank] = robust_deviation(residual)
-            values = to_numpy(fit.point.values)
-            self._compared[rank] = self._row(part, noise[rank] / part.deviation, values)
+            self._compared[rank] = _rank_row(part, fit.point, noise[rank])
             if not fit.has_noise:
                 solution = self._conclusive(fit, part, kept)
                 if solution is not None and self._is_surplus(fit, part, look):
@@ -338,7 +331,7 @@ class Search:
             best = max(tried, key=lambda pair: float(pair[1].log_densities.mean()))
             error = best[1].error / self._sample.deviation
             values = to_numpy(point_of(*best[0].factors).values)
-            self._compared[rank] = replace(self._row(fitted, 0.0, values), error=error)
+            self._compared[rank] = RankRow.of(values, error)
             return best
 
         best = best_of(lowest)
@@ -420,6 +413,13 @@ class Search:
     def _in_user_units(self, factors: tuple[Array, Array]) -> tuple[Array, Array]:
         (P, Q), (rows, columns) = factors, self._units
         return rows[:, None] * P, columns[:, None] * Q
+
+
+def _rank_row(sample: Sample, point: Point, noise: float) -> RankRow:
+    """The row of a fit that leaves this noise."""
+    values = to_numpy(point.values)
+    freedom = degrees_of_freedom(*sample.shape, len(values))
+    return RankRow.of(values, left_out_error(noise / sample.deviation, sample.size, freedom))
 
 
 def _exact_fits(sample: Sample, factors: tuple[Array, Array]) -> Vector:

@@ -88,6 +88,15 @@ class EntryTangent:
             )
         return NormalMap(product, blocks)
 
+    def normal_matrix(self, weights: Array) -> Array | None:
+        """The matrix of ``normal_map(weights)`` for ``as_vector(W)``; None if not in NumPy."""
+        if not is_numpy(self.U):
+            return None
+        matrix, (n1, r) = self._matrix(), self.U.shape
+        weighted = scipy.sparse.diags_array(_taken(weights, self.row_order)) @ matrix
+        parts = (matrix.T @ weighted).toarray().reshape(-1, r, n1 + len(self.V), r)
+        return parts.transpose(1, 0, 3, 2).reshape(matrix.shape[1], -1)
+
     @cached_property
     def shares(self) -> Shares:
         """From the positions."""
@@ -104,16 +113,20 @@ class EntryTangent:
 
         None if there are many entries, or not in NumPy.
         """
-        at, (n1, r) = self.by_rows, self.U.shape
-        if not is_numpy(self.U) or at.size >= _FEW_ENTRIES or r == 0:
+        if not is_numpy(self.U) or self.by_rows.size >= _FEW_ENTRIES or self.U.shape[1] == 0:
             return None
+        matrix = self._matrix()
+        return matrix, matrix.T
+
+    def _matrix(self) -> scipy.sparse.csr_array:
+        """The matrix of the map, whose factors are in NumPy, in the order of the rows."""
+        at, (n1, r) = self.by_rows, self.U.shape
         own, other = at.owners, n1 + at.others
         places = np.stack([own, other], axis=1)[:, :, None] * r + np.arange(r)
         values = np.stack([self.V[at.others], self.U[own]], axis=1)
         starts = np.arange(at.size + 1) * (2 * r)
         shape = at.size, r * (n1 + len(self.V))
-        matrix = scipy.sparse.csr_array((values.reshape(-1), places.reshape(-1), starts), shape)
-        return matrix, matrix.T
+        return scipy.sparse.csr_array((values.reshape(-1), places.reshape(-1), starts), shape)
 
     def _parts(self, W: Array) -> tuple[Array, Array]:
         n1 = self.U.shape[0]

@@ -26,7 +26,7 @@ from robustrank.result.observations import (
     Observations,
     SampledObservations,
 )
-from robustrank.result.rank_table import RankRow, RankTable
+from robustrank.result.rank_table import RankRow, RankTable, left_out_error
 from robustrank.result.result import Alternative, Result, singular_values, with_gaps
 
 __all__ = [
@@ -55,6 +55,7 @@ __all__ = [
     "frame_like",
     "frame_values",
     "is_frame",
+    "left_out_error",
     "meaning_of",
     "noise_sentence",
     "noun_of",

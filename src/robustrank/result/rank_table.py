@@ -63,6 +63,16 @@ class RankRow:
         return cls(len(singular_values), error, smallest / largest if largest > 0 else 0.0)
 
 
+def left_out_error(noise: float, count: float, freedom: float) -> float:
+    """The expected error for a measurement that was not used, by generalized cross-validation.
+
+    ``noise`` is the size of the residuals of ``count`` measurements that were used, and ``freedom``
+    the number of degrees of freedom of the fit.
+    """
+    beyond = count - freedom
+    return noise * count / beyond if beyond > 0 else math.inf
+
+
 @dataclass(frozen=True)
 class RankTable:
     """The ranks that were compared, in increasing order, and the one that was chosen.
@@ -106,10 +116,9 @@ class RankTable:
         the rank is full: the singular values then have no gap.
         """
         errors = {row.rank: row.error for row in self.rows}
-        if self.chosen == self.largest or not self._lower_ranks_are_worse:
-            return False
         # If ranks were skipped, the error may have fallen gradually.
-        if self.chosen > 1 and self.chosen - 1 not in errors:
+        skipped = self.chosen > 1 and self.chosen - 1 not in errors
+        if self.chosen == self.largest or skipped or not self._lower_ranks_are_worse:
             return False
         higher = [row.error for row in self.rows if row.rank > self.chosen]
         return min(higher, default=errors[self.chosen]) > errors[self.chosen] / _SIMILAR

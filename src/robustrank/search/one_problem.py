@@ -28,7 +28,7 @@ from robustrank.search.rank_growth import RankGrowth, largest_rank
 from robustrank.search.results import assemble, best_attempt, nothing_found, standing, summarize
 from robustrank.search.second_solution import second_solution
 from robustrank.solvers import Drive, GaussNewton, Outcome, Portfolio, Solver, State, TwoStage
-from robustrank.solvers.base import normalized_factors
+from robustrank.solvers.base import EstimatingSolver, normalized_factors
 
 # No other solver would find more.
 _DECIDED = {Status.RECOVERED, Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
@@ -388,15 +388,16 @@ def _is_wanted(solver: Solver[Any], tried: Sequence[Result]) -> bool:
     These are looked for before a result with noise is used, unless the evidence for it is clear.
     """
     if tried and tried[-1].status is Status.UNDERDETERMINED:
-        diverged = tried[-1].stopped is StopReason.DIVERGED  # which says nothing about others
-        return diverged or isinstance(solver, TwoStage)
+        # That the last one diverged says nothing about others.
+        return tried[-1].stopped is StopReason.DIVERGED or isinstance(solver, TwoStage)
     estimated = [attempt for attempt in tried if attempt.status is Status.ESTIMATED]
     if not estimated:
         return True
     if any(map(_has_clear_evidence, estimated)):
         return False
     noise = min(attempt.certificate.noise for attempt in estimated)
-    return solver.models_faults or (solver.models_outliers and noise > _LOW_NOISE)
+    first = solver.first if isinstance(solver, TwoStage) else solver
+    return isinstance(first, EstimatingSolver) and (first.faults or noise > _LOW_NOISE)
 
 
 def _has_clear_evidence(result: Result) -> bool:

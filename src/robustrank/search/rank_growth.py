@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from robustrank.backend import Array, as_generator, namespace, to_numpy
 from robustrank.certificate import edge_of_noise, exact_tolerance, required_fits
-from robustrank.linalg import Factors, Triplets, lower_median, scale_columns, weighted
+from robustrank.linalg import Factors, lower_median, scale_columns, weighted
 from robustrank.problem import Problem
-from robustrank.result import RankRow, RankTable, Result
+from robustrank.result import RankRow, RankTable, Result, left_out_error
 from robustrank.run import Run
 from robustrank.solvers import Drive, GaussNewton, GaussNewtonState, Outcome, TruncatedWeights
 from robustrank.solvers.base import normalized_factors
@@ -41,6 +42,11 @@ class RankFit:
         """The number of its components."""
         return self.row.rank
 
+    @property
+    def values(self) -> np.ndarray[Any, Any]:
+        """Its singular values."""
+        return to_numpy(self.state.point.values)
+
 
 @dataclass(eq=False)
 class RankGrowth:
@@ -69,9 +75,9 @@ class RankGrowth:
         return fit
 
     def _best_fit(self) -> RankFit | None:
-        most = self.most
+        most, y = largest_rank(self.problem), self._normalized.y
         if self.start is None:
-            factors = self._first_components(min(most, _FIRST_COMPONENTS))
+            factors = self._components(y, _typical(y), min(most, _FIRST_COMPONENTS))
         else:
             factors = normalized_factors(self._solved, self.start)
         while True:
@@ -80,7 +86,7 @@ class RankGrowth:
                 return self.best
             if self.best is not None:
                 freedom = self._fitted_freedom(fit.rank, self.best.rank)
-                compared = self._row(fit.state, self.best.typical, freedom)
+                compared = self._row(fit.values, fit.state.residual, self.best.typical, freedom)
                 if not (fit.is_exact or compared.error < self.best.row.error):
                     self.rows[fit.rank] = compared
                     return self.best
@@ -103,23 +109,17 @@ class RankGrowth:
         return problem, solver, outcome
 
     @property
-    def most(self) -> int:
-        """The largest rank that all measurements together could determine."""
-        return largest_rank(self.problem)
-
-    @property
     def rank(self) -> int:
         """The rank of the best fit without components that are due to rounding; 1 without one."""
         if self.best is None:
             return 1
-        values = to_numpy(self.best.state.point.values)
-        negligible = exact_tolerance(self.problem) * values[0]
-        return max(int(np.count_nonzero(values > negligible)), 1)
+        negligible = exact_tolerance(self.problem) * self.best.values[0]
+        return max(int(np.count_nonzero(self.best.values > negligible)), 1)
 
     @property
     def bound(self) -> int:
         """An upper bound on the rank if the best fit does not lead to a certified result."""
-        return min(self.most, max(_FIRST_COMPONENTS, 2 * self.rank))
+        return min(largest_rank(self.problem), max(_FIRST_COMPONENTS, 2 * self.rank))
 
     def factors(self, fit: RankFit) -> Factors:
         """The factors of a fit without empty components, in the user's units."""
@@ -138,22 +138,15 @@ class RankGrowth:
         known = rows.get(result.rank)
         if known is None or (result.certified and error < known.error):
             rows[result.rank] = RankRow.of(result.singular_values(), error)
-        return RankTable(tuple(rows[key] for key in sorted(rows)), result.rank, self._smaller_side)
+        ordered = tuple(rows[rank] for rank in sorted(rows))
+        return RankTable(ordered, result.rank, min(result.shape))
 
     def _comparison(self, best: RankFit) -> dict[int, RankRow]:
         """The row of each rank; lower ranks that were not fitted are those of the truncated fit."""
-        values, rows, rank = to_numpy(best.state.point.values), dict(self.rows), self.rank
-        if rank < len(values):
-            rows.pop(len(values), None)
-        rows[rank] = RankRow.of(values[:rank], best.row.error)
-        for lower in range(1, rank):
-            if lower not in rows:
-                rows[lower] = self._truncated_row(best, lower)
-        return rows
-
-    @property
-    def _smaller_side(self) -> int:
-        return min(self.problem.operator.matrix_shape)
+        rows = {rank: row for rank, row in self.rows.items() if rank != best.rank}
+        rows[self.rank] = RankRow.of(best.values[: self.rank], best.row.error)
+        lower = [rank for rank in range(1, self.rank) if rank not in rows]
+        return rows | {rank: self._truncated_row(best, rank) for rank in lower}
 
     @property
     def _solved(self) -> Problem:
@@ -166,22 +159,14 @@ class RankGrowth:
     def _freedom(self, rank: int) -> float:
         return float(self.problem.of_rank(rank).degrees_of_freedom)
 
-    def _first_components(self, most: int) -> Factors:
-        """The components of the truncated measurements."""
-        y = self._normalized.y
-        weights = _typical(y)
-        left, values, right = self._components(y, weights, most)
-        return scale_columns(left, values), right
-
     def _with_more_components(self, fit: RankFit, most: int) -> Factors:
         """The factors of a fit beside those of further components."""
         state, xp = fit.state, namespace(fit.state.U)
-        left, values, right = self._components(state.residual, state.weights, most)
-        more = scale_columns(left, values)
-        return xp.concat([state.U, more], axis=1), xp.concat([state.V, right], axis=1)
+        left, right = self._components(state.residual, state.weights, most)
+        return xp.concat([state.U, left], axis=1), xp.concat([state.V, right], axis=1)
 
-    def _components(self, residual: Array, weights: Array, most: int) -> Triplets:
-        """The leading singular triplets of what residuals measure: those above noise, or one."""
+    def _components(self, residual: Array, weights: Array, most: int) -> Factors:
+        """The leading components of what residuals measure: those above noise, or one."""
         xp, operator = namespace(residual), self._normalized.operator
         kept = weighted(residual, weights)
         total, squares = (float(xp.sum(weights**power)) for power in (1, 2))
@@ -192,7 +177,7 @@ class RankGrowth:
         deviation = math.sqrt(float(xp.sum(kept**2)) / squares)
         edge = edge_of_noise(self._normalized, deviation, total**2 / squares)
         count = max(int(np.count_nonzero(to_numpy(values) > edge)), 1)
-        return left[:, :count], values[:count], right[:, :count]
+        return scale_columns(left[:, :count], values[:count]), right[:, :count]
 
     def _fit(self, factors: Factors) -> RankFit | None:
         """The fit of the rank of some factors, continued from them; None if it is not finite."""
@@ -206,7 +191,7 @@ class RankGrowth:
         if not isinstance(state, GaussNewtonState):
             return None
         typical = _typical(state.residual)
-        row = self._row(state, typical, self._freedom(rank))
+        row = self._row(state.point.values, state.residual, typical, self._freedom(rank))
         is_exact = float(state.median) < exact * float(self._normalized.scale)
         return RankFit(solver, outcome, state, row, typical, is_exact)
 
@@ -220,34 +205,24 @@ class RankGrowth:
         added = (rank - before) * spread**2 / (2 if self.problem.symmetric else 1)
         return max(self._freedom(rank), self._freedom(before) + added)
 
-    def _row(self, state: GaussNewtonState, typical: Array, freedom: float) -> RankRow:
+    def _row(self, values: Array, residual: Array, typical: Array, freedom: float) -> RankRow:
         """The row of a fit, with its error for the measurements that are marked as typical."""
-        values = to_numpy(state.point.values)
-        error = prediction_error(self._normalized, state.residual, typical, freedom)
-        return RankRow.of(values, error)
+        y, count = self._normalized.y, float(namespace(typical).sum(typical))
+        noise = _root_mean_square(residual, typical) / _root_mean_square(y, _typical(y))
+        return RankRow.of(to_numpy(values), left_out_error(noise, count, freedom))
 
     def _truncated_row(self, best: RankFit, rank: int) -> RankRow:
         """The row of a lower rank, by dropping components of the best fit."""
         state, values, xp = best.state, best.state.point.values, namespace(best.state.U)
         dropped = xp.concat([xp.zeros_like(values[:rank]), values[rank:]], axis=0)
         residual = state.residual + best.solver.tangent(self._normalized, state).measure(dropped)
-        typical, freedom = _typical(residual), self._freedom(rank)
-        error = prediction_error(self._normalized, residual, typical, freedom)
-        return RankRow.of(to_numpy(values)[:rank], error)
+        return self._row(values[:rank], residual, _typical(residual), self._freedom(rank))
 
 
 def largest_rank(problem: Problem) -> int:
     """The largest rank that all measurements together could determine; at least one."""
     m, ranks = problem.operator.measurements, range(2, min(problem.operator.matrix_shape) + 1)
     return max((r for r in ranks if required_fits(problem.of_rank(r), m) <= m), default=1)
-
-
-def prediction_error(normalized: Problem, residual: Array, typical: Array, freedom: float) -> float:
-    """The expected error for an unused measurement, relative to a typical measurement."""
-    y, count = normalized.y, float(namespace(typical).sum(typical))
-    beyond = count - freedom
-    error = _root_mean_square(residual, typical) * count / beyond if beyond > 0 else math.inf
-    return error / _root_mean_square(y, _typical(y))
 
 
 def _typical(residual: Array) -> Array:

@@ -109,7 +109,9 @@ class _Search:
         measured = self.problem.operator.measure(*factors)
         fitted = to_numpy(namespace(measured).abs(self.problem.y - measured)) <= self.tolerance
         fitted &= self._not_dead()
-        return self._judged(factors, fitted, needed, _EVERYWHERE)
+        if self._count(fitted) < max(needed, COMPARABLE * self._count(~self.rejected)):
+            return None
+        return Alternative(*factors, self._count(fitted), _EVERYWHERE)
 
     def in_parts(self, contested: tuple[int, ...]) -> Alternative | None:
         """A second matrix that differs in the contested columns, or in the contested rows."""
@@ -169,15 +171,6 @@ class _Search:
             typical = float(np.median(np.abs(to_numpy(rest))[self.rejected]))
             width = max(min(_DECAY * width, 2 * typical), self.tolerance)
         return W
-
-    def _judged(
-        self, factors: Factors, fitted: np.ndarray[Any, Any], needed: int, where: str
-    ) -> Alternative | None:
-        support = self._count(~self.rejected)
-        count = self._count(fitted)
-        if count < max(needed, COMPARABLE * support):
-            return None
-        return Alternative(*factors, count, where)
 
     def _not_dead(self) -> np.ndarray[Any, Any]:
         """The measurements that are not zero up to noise.

@@ -92,6 +92,8 @@ class Solver(ABC, Generic[StateT]):
     name: str  # shown to users
     max_iterations: int
     tolerance: float  # stop when the relative change of the factors per step is smaller; 0: never
+    # Steps between two progress checks; a tenfold number while a CUDA graph is replayed.
+    check_every: int = 1
     rounding: ClassVar[float] = 64.0  # relative change per step due to rounding, in epsilons
     # What the size of noise depends on: that of the A_i, unless a solver finds out more.
     noise: NoiseModel = PROPORTIONAL
@@ -105,21 +107,6 @@ class Solver(ABC, Generic[StateT]):
     def solvers(self) -> tuple[Solver[Any], ...]:
         """The solvers to try in turn: this one. A ``Portfolio`` has several."""
         return (self,)
-
-    @property
-    def models_outliers(self) -> bool:
-        """Whether it learns how outliers are distributed, so that it may find other ones."""
-        return False
-
-    @property
-    def models_faults(self) -> bool:
-        """Whether it learns offsets and gains that sensors share."""
-        return False
-
-    @property
-    def check_every(self) -> int:
-        """Steps between two progress checks; a tenfold number while a CUDA graph is replayed."""
-        return 1
 
     @property
     def weight_function(self) -> WeightFunction:
@@ -162,7 +149,12 @@ class ContinuableSolver(Solver[StateT]):
 
 
 class EstimatingSolver(Solver[StateT]):
-    """A solver that approaches the solution and then hands its estimate to another one."""
+    """A solver that approaches the solution and then hands its estimate to another one.
+
+    It learns how outliers are distributed, so that it may find other ones than the other does.
+    """
+
+    faults: bool  # whether it learns offsets and gains that sensors share
 
     @abstractmethod
     def is_finished(self, state: StateT) -> Array:
@@ -225,9 +217,8 @@ def select(condition: Array, one: T, other: T) -> T:
     """``one`` for the problems where the condition is true, ``other`` elsewhere."""
 
     def choose(a: Array, b: Array) -> Array:
-        mask = condition
-        while mask.ndim < a.ndim:
-            mask = mask[..., None]
+        shape = *condition.shape, *(1,) * (a.ndim - condition.ndim)
+        mask = namespace(condition).reshape(condition, shape)
         return namespace(condition, a).where(mask, a, b)
 
     return _map(choose, one, other)

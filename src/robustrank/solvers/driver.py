@@ -6,12 +6,12 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Generic, NamedTuple
+from typing import Any, Generic
 
 import numpy as np
 
 from robustrank.backend import Array, capture_graph, is_numpy, like, namespace, to_numpy
-from robustrank.problem import Problem, Units
+from robustrank.problem import Problem
 from robustrank.result import Check, History, StopReason
 from robustrank.run import Progress, Run, Stopped
 from robustrank.solvers.base import Solver, State, StateT, take, take_one
@@ -34,94 +34,79 @@ class Drive(Generic[StateT]):
         underflows and step sizes do not depend on the scale of A.
         """
         self._solver, self._run = solver, run
-        self._scaled = [problem.normalized() for problem in problems]
-        self._monitors = [
-            Monitor(normalized, solver, problem.units, run, until)
-            for normalized, problem in zip(self._scaled, problems, strict=True)
-        ]
+        self._monitors = [Monitor(problem, solver, run, until) for problem in problems]
 
     def outcomes(self) -> list[Outcome]:
         """What was found for each problem, also if the run was stopped."""
         return [monitor.outcome() for monitor in self._monitors]
 
+    # A diverging run is reported by its status, not by warnings.
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def to_the_end(self, rng: np.random.Generator) -> list[Outcome]:
         """Iterate until every problem has converged or reached the limit of iterations."""
-        return self._until_all_end(lambda batch: (self._solver.start(batch.problem, rng), 0))
-
-    def continued(self, state: StateT, iteration: int) -> Outcome:
-        """Iterate from a state that this solver has reached for a single problem."""
-        return self._until_all_end(lambda _: (state, iteration))[0]
-
-    def _until_all_end(self, begin: Callable[[_Batch], tuple[StateT, int]]) -> list[Outcome]:
-        # A diverging run is reported by its status, not by warnings.
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            batch = _Batch(self._scaled)
-            self._iterate(batch, *begin(batch))
+        batch = self._batch_of(self._monitors)
+        self._iterate(batch, self._solver.start(batch, rng), 0)
         return self.outcomes()
 
-    def _iterate(self, batch: _Batch, state: StateT, iteration: int) -> None:
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def continued(self, state: StateT, iteration: int) -> Outcome:
+        """Iterate from a state that this solver has reached for a single problem."""
+        self._iterate(self._batch_of(self._monitors), state, iteration)
+        return self.outcomes()[0]
+
+    def _batch_of(self, monitors: Sequence[Monitor]) -> Problem:
+        """A single problem as it is; several, or those of them that are left, as a batch."""
+        problems = [monitor.problem for monitor in monitors]
+        return problems[0] if len(self._monitors) == 1 else Problem.batched(problems)
+
+    def _iterate(self, batch: Problem, state: StateT, iteration: int) -> None:
         solver, monitors, ends = self._solver, self._monitors, self._run.end_of_iterations()
 
         def late() -> bool:
             return ends is not None and time.perf_counter() > ends
 
-        first, runner = iteration, StepRunner(batch.problem, solver, late)
+        first, runner = iteration, StepRunner(batch, solver, late)
         while True:
             out_of_time = iteration > first and late()
             exhausted = iteration >= solver.max_iterations or solver.is_exhausted(state)
-            readings = batch.read(state)
-            for position, number in enumerate(batch.numbers):
-                monitor = monitors[number]
-                monitor.check(iteration, readings[position], batch.state_at(state, position))
+            for k, (monitor, reading) in enumerate(zip(monitors, _readings(state), strict=True)):
+                monitor.check(iteration, reading, _state_of(state, k))
                 if exhausted:
                     monitor.stop(StopReason.ITERATIONS)
                 if not monitor.is_running:
                     monitor.keep_own_state()
-            running = [k for k, number in enumerate(batch.numbers) if monitors[number].is_running]
+            running = [k for k, monitor in enumerate(monitors) if monitor.is_running]
             if not running:
                 return
             if out_of_time:
                 raise Stopped(StopReason.TIME_LIMIT)
-            if len(running) < len(batch.numbers):
-                batch, state = batch.reduced(running), take(state, running)
-                runner = StepRunner(batch.problem, solver, late)
+            if len(running) < len(monitors):
+                monitors, state = [monitors[k] for k in running], take(state, running)
+                runner = StepRunner(self._batch_of(monitors), solver, late)
             state, taken = runner.run(state, solver.max_iterations - iteration)
             iteration += taken
 
 
-class _Batch:
-    """The problems that are still being solved: a single one, or several batched."""
+def _state_of(state: StateT, position: int) -> Callable[[], StateT]:
+    """A function that returns the state of one problem of a batch; it copies only when called."""
+    return (lambda: take_one(state, position)) if state.median.ndim else (lambda: state)
 
-    def __init__(self, problems: Sequence[Problem], numbers: Sequence[int] | None = None) -> None:
-        self.numbers = list(range(len(problems))) if numbers is None else list(numbers)
-        self._problems = problems
-        self._single = len(problems) == 1
-        members = [problems[number] for number in self.numbers]
-        self.problem = members[0] if self._single else Problem.batched(members)
 
-    def reduced(self, positions: Sequence[int]) -> _Batch:
-        """The batch of the problems at some positions."""
-        return _Batch(self._problems, [self.numbers[position] for position in positions])
+def _readings(state: State) -> list[list[float]]:
+    """The median, the change and the number of inliers of each problem.
 
-    def state_at(self, state: StateT, position: int) -> Callable[[], StateT]:
-        """A function that returns the state of one problem; it copies only when called."""
-        return (lambda: state) if self._single else (lambda: take_one(state, position))
-
-    def read(self, state: State) -> list[Reading]:
-        """The numbers that the monitors need, in a single transfer from the device."""
-        inliers = namespace(state.weights).count_nonzero(state.weights, axis=-1)
-        xp = namespace(state.median)
-        if is_numpy(state.median):
-            inliers = to_numpy(inliers)
-        numbers = [
-            xp.asarray(values, **like(state.median))
-            for values in (state.median, state.change() + xp.zeros_like(state.median), inliers)
-        ]
-        values = to_numpy(xp.stack(numbers, axis=-1)).reshape(-1, 3)
-        return [
-            Reading(median=float(median), change=float(change), inliers=int(count))
-            for median, change, count in values
-        ]
+    They take a single transfer from the device.
+    """
+    inliers = namespace(state.weights).count_nonzero(state.weights, axis=-1)
+    xp = namespace(state.median)
+    if is_numpy(state.median):
+        inliers = to_numpy(inliers)
+    numbers = [
+        xp.asarray(values, **like(state.median))
+        for values in (state.median, state.change() + xp.zeros_like(state.median), inliers)
+    ]
+    values: list[list[float]] = to_numpy(xp.stack(numbers, axis=-1)).reshape(-1, 3).tolist()
+    return values
 
 
 @dataclass(frozen=True)
@@ -170,14 +155,6 @@ class Outcome:
         return replace(other, history=History(checks), iterations=iterations)
 
 
-class Reading(NamedTuple):
-    """The numbers of a state that decide whether to go on."""
-
-    median: float
-    change: float
-    inliers: int
-
-
 class Monitor:
     """Records the progress of one problem, calls the callback, and decides when to stop."""
 
@@ -185,35 +162,35 @@ class Monitor:
         self,
         problem: Problem,
         solver: Solver[Any],
-        units: Units,
         run: Run,
         until: Until | None,
     ) -> None:
         self.is_running = True
+        self.problem = problem.normalized()
         self._reason: StopReason | None = None
         self._checks: list[Check] = []
-        self._state: Callable[[], State] = lambda: zero_state(problem, solver)
+        self._state: Callable[[], State] = lambda: zero_state(self.problem, solver)
         self._iteration = 0
-        self._problem = problem
         self._solver = solver
-        self._units = units
+        self._units = problem.units
         self._run, self._until = run, until
         self._began = time.perf_counter()
         self._passes_before = problem.counter.passes
         # A smaller change cannot be distinguished from rounding.
-        least = solver.rounding * problem.epsilon
+        least = solver.rounding * self.problem.epsilon
         self._tolerance = max(solver.tolerance, least) if solver.tolerance else 0.0
         self._largest_change = 0.0
 
-    def check(self, iteration: int, reading: Reading, state: Callable[[], State]) -> None:
+    def check(self, iteration: int, reading: Sequence[float], state: Callable[[], State]) -> None:
         """Record the state after ``iteration`` steps, and stop the run if there is a reason to."""
+        median, change, inliers = reading
         check = Check(
             iteration=iteration,
-            misfit=reading.median / self._problem.scale,
-            change=reading.change,
-            inliers=reading.inliers,
-            seconds=self.seconds(),
-            passes=self._problem.counter.passes - self._passes_before,
+            misfit=median / self.problem.scale,
+            change=change,
+            inliers=int(inliers),
+            seconds=time.perf_counter() - self._began,
+            passes=self.problem.counter.passes - self._passes_before,
         )
         self._checks.append(check)
         if not (math.isfinite(check.misfit) and (math.isfinite(check.change) or iteration == 0)):
@@ -245,10 +222,6 @@ class Monitor:
             iterations=self._iteration,
         )
 
-    def seconds(self) -> float:
-        """Wall-clock seconds since the solver began."""
-        return time.perf_counter() - self._began
-
     def _progress(self, check: Check) -> Progress:
         root, current = math.sqrt(self._units.matrix), self._state
 
@@ -274,8 +247,7 @@ class Monitor:
 def zero_state(problem: Problem, solver: Solver[Any]) -> State:
     """The state of the zero matrix, for a run that was never finite."""
     xp = namespace(problem.y)
-    n1, n2 = problem.operator.matrix_shape
-    U, V = (xp.zeros((n, problem.rank), **like(problem.y)) for n in (n1, n2))
+    U, V = (xp.zeros((n, problem.rank), **like(problem.y)) for n in problem.operator.matrix_shape)
     median = xp.asarray(problem.scale, **like(problem.y))
     weights = solver.weight_function.weights(xp.abs(problem.y), median)
     return State(U=U, V=V, residual=problem.y, median=median, weights=weights)
@@ -287,6 +259,7 @@ _REPLAYS = 10
 Replay = Callable[[tuple[Array, ...], int], tuple[Array, ...]]
 
 
+@dataclass(eq=False)
 class StepRunner(Generic[StateT]):
     """Runs the steps of a solver between two progress checks.
 
@@ -295,36 +268,35 @@ class StepRunner(Generic[StateT]):
     operations from Python would take longer than executing them.
     """
 
-    def __init__(self, problem: Problem, solver: Solver[StateT], late: Callable[[], bool]) -> None:
-        self._problem = problem
-        self._solver = solver
-        self._late = late
-        self._replay: Replay | None = None
-        self._passes_per_replay = 0.0
+    problem: Problem
+    solver: Solver[StateT]
+    late: Callable[[], bool]  # whether the time is up
+    _replay: Replay | None = None
+    _passes_per_replay: float = 0.0
 
     def run(self, state: StateT, most: int) -> tuple[StateT, int]:
         """The state after the next steps and their number, which is smaller when time is up."""
-        steps = self._solver.check_every
+        steps = self.solver.check_every
         if self._replay is not None and most >= steps:
             times = min(_REPLAYS, most // steps)
-            self._problem.counter.add(times * self._passes_per_replay)
+            self.problem.counter.add(times * self._passes_per_replay)
             return type(state)(*self._replay(_arrays(state), times)), times * steps
         for taken in range(1, min(steps, most) + 1):
-            state = self._solver.step(self._problem, state)
-            if self._late():
+            state = self.solver.step(self.problem, state)
+            if self.late():
                 return state, taken
-        if self._solver.graph_capturable and self._replay is None:
+        if self.solver.graph_capturable and self._replay is None:
             self._capture(state)
         return state, min(steps, most)
 
     def _capture(self, state: StateT) -> None:
         def steps(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
             current = type(state)(*arrays)
-            for _ in range(self._solver.check_every):
-                current = self._solver.step(self._problem, current)
+            for _ in range(self.solver.check_every):
+                current = self.solver.step(self.problem, current)
             return _arrays(current)
 
-        counter = self._problem.counter
+        counter = self.problem.counter
         before = counter.passes
         self._replay = capture_graph(steps, _arrays(state))
         self._passes_per_replay = counter.passes - before

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustrank.backend import Array, check_count, epsilon, namespace
+from robustrank.backend import Array, check_count, epsilon, namespace, tiny
 from robustrank.certificate import best_set
 from robustrank.linalg import (
     TOLERANCE,
@@ -201,6 +201,6 @@ class EvidenceFit(Solver[EvidenceFitState]):
 def _soft_weights(left_out: Array, spread: Array, width: float) -> Array:
     """Weights that decrease with the leave-one-out residual, zero far beyond the width."""
     xp = namespace(left_out)
-    ratio = left_out / (spread * max(width, float(xp.finfo(spread.dtype).smallest_normal)))
+    ratio = left_out / (spread * max(width, tiny(spread)))
     soft = (xp.min(spread) / spread) ** 2 / (1 + xp.clip(ratio, max=_BEYOND_WIDTH) ** 2)
     return xp.where(ratio <= _BEYOND_WIDTH, soft, xp.zeros_like(soft))

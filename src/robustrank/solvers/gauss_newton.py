@@ -84,10 +84,6 @@ class HeldTangent:
 
     tangent: TangentMap | None
 
-    def release(self) -> None:
-        """Free the memory of the map."""
-        self.tangent = None
-
 
 @dataclass(frozen=True, eq=False)
 class GaussNewtonState(State):
@@ -180,20 +176,14 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         return state.iteration >= self.max_iterations
 
     def start(self, problem: Problem, rng: np.random.Generator) -> GaussNewtonState:
-        if self.initial is not None:
-            return self._resume(problem, self.initial)
-        return self._begin(problem, self._initial_point(problem, rng), problem.scale)
+        if self.initial is None:
+            return self._begin(problem, self._initial_point(problem, rng), problem.scale)
+        point = point_of(*self.initial)
+        residual = problem.y - problem.operator.measure(point.scaled_left, point.right)
+        return self._begin(problem, point, lower_median(namespace(residual).abs(residual)))
 
     def starting_at(self, factors: Factors) -> GaussNewton:
         return replace(self, initial=factors)
-
-    def _resume(self, problem: Problem, initial: Factors) -> GaussNewtonState:
-        """The state at given factors, in the units of the normalized problem."""
-        point = point_of(*initial)
-        misfit = namespace(problem.y).abs(
-            problem.y - problem.operator.measure(point.scaled_left, point.right)
-        )
-        return self._begin(problem, point, lower_median(misfit))
 
     def start_from(self, problem: Problem, estimate: Estimate) -> GaussNewtonState:
         """Start from an estimate, or from the spectral initialization if the estimate is zero."""
@@ -230,7 +220,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         nearby = tangent if not is_numpy(W) and _is_tiny(change) else None
         if nearby is None:
             del tangent
-            state.held.release()
+            state.held.tangent = None
         return self._observe(
             problem,
             point=retract(state.point, W, state.point.values.shape[-1]),

@@ -90,8 +90,25 @@ def _stepped(W: Array, GW: Array, state: GradientState) -> Array:
     return W - state.step_sizes * (balancing - GW)
 
 
+class GradientDescent(Solver[GradientState]):
+    """What the two variants of gradient descent have in common."""
+
+    graph_capturable: ClassVar[bool] = True
+    unit_rows: ClassVar[bool] = False
+    rounding: ClassVar[float] = 0.25
+    step_size: float
+
+    def step(self, problem: Problem, state: GradientState) -> GradientState:
+        return descend(problem, state, self.weight_function)
+
+    def _check(self, balance: float) -> None:
+        check_positive(step_size=self.step_size)
+        check_count(max_iterations=self.max_iterations, check_every=self.check_every)
+        check_not_negative(balance=balance, tolerance=self.tolerance)  # zero disables either
+
+
 @dataclass(frozen=True)
-class MedianTGD(Solver[GradientState]):
+class MedianTGD(GradientDescent):
     """Median-truncated gradient descent, the paper's Algorithm 1.
 
     The defaults are those of the paper's experiments, except that the run also stops when it has
@@ -136,9 +153,6 @@ class MedianTGD(Solver[GradientState]):
     'RECOVERED'
     """
 
-    graph_capturable: ClassVar[bool] = True
-    unit_rows: ClassVar[bool] = False
-    rounding: ClassVar[float] = 0.25
     alpha_y: float = 12.0
     alpha_h: float = CUTOFF_MEDIANS
     step_size: float = 0.4
@@ -152,8 +166,7 @@ class MedianTGD(Solver[GradientState]):
 
     def __post_init__(self) -> None:
         check_cutoffs(alpha_y=self.alpha_y, alpha_h=self.alpha_h)
-        _check_steps(self.step_size, self.lam, self.max_iterations, self.tolerance)
-        check_count(check_every=self.check_every)
+        self._check(self.lam)
 
     @classmethod
     def theory(cls, rank: int, average_condition: float, max_iterations: int = 10_000) -> MedianTGD:
@@ -190,20 +203,17 @@ class MedianTGD(Solver[GradientState]):
     def start(self, problem: Problem, rng: np.random.Generator) -> GradientState:
         start = self.initial
         if start is None:
-            truncated = TruncatedWeights(self.alpha_y)
-            split = self.sample_split
-            start = spectral_initialization(problem, truncated, rng, sample_split=split)
+            start = spectral_initialization(
+                problem, TruncatedWeights(self.alpha_y), rng, sample_split=self.sample_split
+            )
         return begin(problem, *start, self.weight_function, self.step_size, self.lam)
 
     def starting_at(self, factors: Factors) -> MedianTGD:
         return replace(self, initial=balance(*factors))
 
-    def step(self, problem: Problem, state: GradientState) -> GradientState:
-        return descend(problem, state, self.weight_function)
-
 
 @dataclass(frozen=True)
-class VanillaGD(Solver[GradientState]):
+class VanillaGD(GradientDescent):
     """Gradient descent on all measurements, with which the paper compares its method.
 
     It rejects no measurements and does not tolerate outliers.
@@ -235,9 +245,6 @@ class VanillaGD(Solver[GradientState]):
     'RECOVERED'
     """
 
-    graph_capturable: ClassVar[bool] = True
-    unit_rows: ClassVar[bool] = False
-    rounding: ClassVar[float] = 0.25
     step_size: float = 0.4
     balance: float = 0.25
     max_iterations: int = 10_000
@@ -246,8 +253,7 @@ class VanillaGD(Solver[GradientState]):
     name: str = "vanilla-GD"
 
     def __post_init__(self) -> None:
-        _check_steps(self.step_size, self.balance, self.max_iterations, self.tolerance)
-        check_count(check_every=self.check_every)
+        self._check(self.balance)
 
     @property
     def weight_function(self) -> WeightFunction:
@@ -256,12 +262,3 @@ class VanillaGD(Solver[GradientState]):
     def start(self, problem: Problem, rng: np.random.Generator) -> GradientState:
         U0, V0 = spectral_initialization(problem, UniformWeights(), rng)
         return begin(problem, U0, V0, UniformWeights(), self.step_size, self.balance)
-
-    def step(self, problem: Problem, state: GradientState) -> GradientState:
-        return descend(problem, state, UniformWeights())
-
-
-def _check_steps(step_size: float, balance: float, max_iterations: int, tolerance: float) -> None:
-    check_positive(step_size=step_size)
-    check_count(max_iterations=max_iterations)
-    check_not_negative(balance=balance, tolerance=tolerance)  # zero disables either

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from robustrank.backend import Array, check_positive, namespace
+from robustrank.backend import Array, check_positive, namespace, tiny
 from robustrank.solvers.weights import CUTOFF_MEDIANS, SoftWeights, check_cutoffs
 
 
@@ -57,9 +57,8 @@ class Weighting:
 
     def weights(self, width: Array, magnitudes: Array, median: Array) -> Array:
         """The weights of the measurements at the current width."""
-        xp = namespace(magnitudes)
-        least = float(xp.finfo(magnitudes.dtype).smallest_normal)
-        soft = SoftWeights(namespace(width).clip(width, min=least), self.power, self.cutoff_medians)
+        positive = namespace(width).clip(width, min=tiny(magnitudes))
+        soft = SoftWeights(positive, self.power, self.cutoff_medians)
         return soft.weights(magnitudes, median)
 
 

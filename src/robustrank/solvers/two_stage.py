@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from robustrank.solvers.base import ContinuableSolver, EstimatingSolver, Solver,
 from robustrank.solvers.weights import WeightFunction
 
 _FIRST, _SECOND = 0, 1
+
+SolverT = TypeVar("SolverT", bound=Solver[Any])
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,30 +87,22 @@ class TwoStage(Solver[TwoStageState]):
         check_count(max_iterations=self.max_iterations)
 
     @property
-    def models_outliers(self) -> bool:
-        return self.first.models_outliers
-
-    @property
-    def models_faults(self) -> bool:
-        return self.first.models_faults
-
-    @property
     def weight_function(self) -> WeightFunction:
         return self.second.weight_function
 
     @property
     def named_first(self) -> EstimatingSolver[Any]:
         """The first solver under the name of both, for a search that runs them one by one."""
-        first: Any = self.first
-        steps = min(first.max_iterations, self.max_iterations)
-        named: EstimatingSolver[Any] = replace(first, name=self.name, max_iterations=steps)
-        return named
+        return self._named(self.first, self.max_iterations)
 
     def named_second(self, after: int) -> ContinuableSolver[Any]:
         """The second solver under the name of both, after some steps of the first."""
-        second: Any = self.second
-        steps = min(second.max_iterations, max(self.max_iterations - after, 1))
-        named: ContinuableSolver[Any] = replace(second, name=self.name, max_iterations=steps)
+        return self._named(self.second, max(self.max_iterations - after, 1))
+
+    def _named(self, solver: SolverT, most: int) -> SolverT:
+        given: Any = solver
+        steps = min(given.max_iterations, most)
+        named: SolverT = replace(given, name=self.name, max_iterations=steps)
         return named
 
     def cutoff(self, state: State) -> float | None:

@@ -7,7 +7,7 @@ tangent vector j is jᵀ (JᵀWJ)⁺ j.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,7 @@ from robustrank.linalg import (
     quadratic_forms,
     solve_normal_equations,
 )
+from robustrank.operators import EntryTangent
 
 Matrix = np.ndarray[Any, Any]
 
@@ -44,73 +45,56 @@ class TangentCovariance:
         The map J at orthonormal factors.
     weights
         (m,), zero for outliers.
-    normal
-        Returns JᵀWJ as a NumPy array; by default it is computed from the map.
     """
 
     tangent: TangentMap
     weights: Array
-    normal: Callable[[], Matrix] | None = None
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """(n1, n2, r)."""
-        n1, r = self.tangent.U.shape
-        return int(n1), int(self.tangent.V.shape[0]), int(r)
+    def factors(self) -> tuple[Matrix, Matrix]:
+        """The orthonormal factors in host memory, in double precision."""
+        left, right = (to_numpy(one).astype(float) for one in (self.tangent.U, self.tangent.V))
+        return left, right
 
     def of_entries(self, rows: Matrix, columns: Matrix) -> Matrix:
         """The variances of entries of the matrix, (k,), in units of the noise variance."""
-        U, V = (to_numpy(factor) for factor in (self.tangent.U, self.tangent.V))
-        n1, n2, r = self.shape
+        U, V = self.factors
+        n, r = len(U) + len(V), U.shape[1]
+        # The vector of an entry has two rows that are not zero.
+        places = np.stack([rows, len(U) + columns], axis=1)
+        values = np.stack([V[columns], U[rows]], axis=1)
         if self._inverse is None:
-            entries = zip(rows, columns, strict=True)
-            return self._by_solving(self._entry_vector(i, j) for i, j in entries)
-        blocks = self._inverse.reshape(r, n1 + n2, r, n1 + n2)
-        u, v, at, beside = U[rows], V[columns], rows, n1 + columns
-        own, other, mixed = (
-            # Advanced indices that are separated by a slice come first.
-            blocks[:, first, :, second]
-            for first, second in ((at, at), (beside, beside), (at, beside))
-        )
-        total = np.einsum("ek,ekl,el->e", v, own, v) + np.einsum("ek,ekl,el->e", u, other, u)
-        return np.asarray(total + 2 * np.einsum("ek,ekl,el->e", v, mixed, u))
+            return self._by_solving(_scattered(places, values, n))
+        blocks = self._inverse.reshape(r, n, r, n)
+        # Advanced indices that are separated by a slice come first.
+        own = blocks[:, places[:, :, None], :, places[:, None, :]]
+        return np.asarray(np.einsum("eak,eabkl,ebl->e", values, own, values))
 
     def of_functionals(self, tangent: TangentMap) -> Matrix:
         """The variances of the measurements of another tangent map at the same factors."""
-        forms = None
+        xp = namespace(tangent.U)
         if self._inverse is not None:
-            xp = namespace(tangent.U)
             forms = quadratic_forms(tangent, xp.asarray(self._inverse, **like(tangent.U)))
-        if forms is not None:
-            return to_numpy(forms)
-        xp = namespace(self.weights)
-        count = int(tangent.measure(tangent.U[0, :] * 0).shape[0])
-        eye = (xp.asarray(np.eye(1, count, k)[0], **like(self.weights)) for k in range(count))
-        return self._by_solving(tangent.adjoint(unit) for unit in eye)
+            if forms is not None:
+                return to_numpy(forms)
+        count = tangent.measurements
+        units = (xp.asarray(np.eye(1, count, k)[0], **like(self.weights)) for k in range(count))
+        return self._by_solving(tangent.adjoint(unit) for unit in units)
 
     def of_vectors(self, vectors: Matrix) -> Matrix:
         """The variances of functionals with given tangent vectors, (k, n1 + n2, r)."""
-        if self._inverse is not None:
-            flat = as_vector(vectors)
-            return np.asarray(np.sum((flat @ self._inverse) * flat, axis=-1))
-        xp = namespace(self.weights)
-        return self._by_solving(xp.asarray(one, **like(self.weights)) for one in vectors)
+        if self._inverse is None:
+            return self._by_solving(vectors)
+        flat = as_vector(vectors)
+        return np.asarray(np.sum((flat @ self._inverse) * flat, axis=-1))
 
-    def _entry_vector(self, row: int, column: int) -> Array:
-        n1, n2, r = self.shape
-        xp = namespace(self.tangent.U)
-        W = np.zeros((n1 + n2, r))
-        W[row] = to_numpy(self.tangent.V)[column]
-        W[n1 + column] = to_numpy(self.tangent.U)[row]
-        return xp.asarray(W, **like(self.tangent.U))
-
-    def _by_solving(self, vectors: Any) -> Matrix:
+    def _by_solving(self, vectors: Iterable[Array]) -> Matrix:
         xp = namespace(self.weights)
         damping = epsilon(self.weights) * xp.sum(self.weights)
         tolerance = xp.asarray(_ACCURACY, **like(self.weights))
         found = []
         for vector in vectors:
-            W = admissible(self.tangent, vector)
+            W = admissible(self.tangent, xp.asarray(vector, **like(self.weights)))
             solution = solve_normal_equations(self.tangent, self.weights, W, damping, tolerance)
             found.append(float(xp.sum(W * solution)))
         return np.asarray(found)
@@ -118,18 +102,24 @@ class TangentCovariance:
     @cached_property
     def _inverse(self) -> Matrix | None:
         """(JᵀWJ)⁺, except along directions that change the factors but not the matrix."""
-        n1, n2, r = self.shape
-        if r * (n1 + n2) > _LARGEST_INVERSE:
+        U, V = self.factors
+        if U.size + V.size > _LARGEST_INVERSE:
             return None
-        if self.normal is not None:
-            matrix = self.normal()
+        if isinstance(self.tangent, EntryTangent):
+            computed = self.tangent.normal_matrix(self.weights)
         else:
             computed = normal_matrix(self.tangent, self.weights)
-            if computed is None:
-                return None
-            matrix = to_numpy(computed).astype(float)
-        U, V = (to_numpy(factor).astype(float) for factor in (self.tangent.U, self.tangent.V))
-        null = null_directions(U, V)
+        if computed is None:
+            return None
+        matrix, null = to_numpy(computed).astype(float), null_directions(U, V)
         stiffness = float(np.trace(matrix)) / len(matrix)
         inverse: Matrix = scipy.linalg.pinvh(matrix + stiffness * null.T @ null)
         return inverse
+
+
+def _scattered(places: Matrix, values: Matrix, rows: int) -> Iterator[Matrix]:
+    """Matrices with these values in some of their rows, and zeros elsewhere."""
+    for at, value in zip(places, values, strict=True):
+        W = np.zeros((rows, value.shape[1]))
+        W[at] = value
+        yield W

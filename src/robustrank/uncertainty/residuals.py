@@ -46,16 +46,12 @@ def outlier_probability(residual: Vector) -> Vector:
     """
     scaled = np.minimum(np.abs(residual), _LARGEST)
     largest = float(scaled.max(initial=_SMALLEST))
-    count = min(
-        max(math.ceil(math.log(max(largest / _SMALLEST, 1.0), _FACTOR)) + 1, 1), _MOST_SIZES
-    )
+    count = min(math.ceil(math.log(largest / _SMALLEST, _FACTOR)) + 1, _MOST_SIZES)
     # Evenly on a logarithmic axis: in coarser steps if the residuals have very different sizes.
-    sizes = np.geomspace(_SMALLEST, max(largest, _SMALLEST), count)
-    sizes = np.concatenate([[1.0], sizes])
+    sizes = np.concatenate([[1.0], np.geomspace(_SMALLEST, largest, count)])
     log_density = -0.5 * (scaled[:, None] / sizes) ** 2 - np.log(sizes)
     density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
-    shares = np.full(len(sizes), 0.1 / (len(sizes) - 1))
-    shares[0] = 0.9
+    shares = np.concatenate([[0.9], np.full(count, 0.1 / count)])
     for _ in range(_STEPS):
         posterior = density * shares
         posterior /= posterior.sum(axis=1, keepdims=True)

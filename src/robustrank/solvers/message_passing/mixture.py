@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from robustrank.backend import Array, like, namespace
+from robustrank.backend import Array, epsilon, like, namespace, tiny
 from robustrank.linalg import half_normal_quantile, shortest_half
 from robustrank.solvers.message_passing.relations import Relations, normal_density
 
@@ -68,7 +68,8 @@ class Mixture:
             # If most measurements are equal, the difference is rounding.
             typical = xp.maximum(spread / half_normal_quantile(0.5), _LEAST_SPREAD * typical)
         one = xp.ones_like(typical)[..., None]
-        y = _within_axis(y, typical)
+        end = typical[..., None] * math.sinh(_STEP * _ON_AXIS / 2)
+        y = xp.clip(y, min=-end, max=end)  # within the logarithmic axis
         relations = Relations.initial(typical, learned=faults)
         related = [_RELATED] * (relations.count - 1)
         density = _components_on_axis(y, typical)
@@ -89,32 +90,27 @@ class Mixture:
 
     def updated(self, predicted: Array) -> Mixture:
         """The parameters after one step of expectation–maximization."""
-        xp = namespace(predicted)
-        predicted = predicted + self.offset[..., None]
-        tiny = float(xp.finfo(predicted.dtype).smallest_normal)
-        errors = self.relations.errors(self.y, predicted)
-        parts, total = self._parts(errors)
+        xp, least = namespace(predicted), tiny(predicted)
+        errors, parts, total = self._explained(predicted)
         shares = xp.mean(parts, axis=-2)
         inverse = xp.matrix_transpose(self.outlier_density) @ (1 / total)[..., None]
         outlier_shares = self.outlier_shares * inverse[..., 0] / predicted.shape[-1]
         inliers = xp.clip(shares[..., :1], min=_LEAST_INLIERS)
-        others = (1 - inliers) / (1 - shares[..., :1] + tiny)
-        squares = parts * errors**2
-        count = xp.sum(parts, axis=(-2, -1)) + tiny
-        error = xp.sqrt(xp.sum(squares, axis=(-2, -1)) / count)
-        least = self.typical * math.sqrt(float(xp.finfo(predicted.dtype).eps))
+        others = (1 - inliers) / (1 - shares[..., :1] + least)
+        count = xp.sum(parts, axis=(-2, -1)) + least
+        error = xp.sqrt(xp.sum(parts * errors**2, axis=(-2, -1)) / count)
         offset = self.offset
         if self.learns_offset:
-            inlier = parts[..., 0]
-            missing = xp.sum(inlier * (self.y - predicted), axis=-1)
-            offset = offset + missing / (xp.sum(inlier, axis=-1) + tiny)
+            missing, inlier = (parts * errors)[..., 0], parts[..., 0]
+            offset = offset + xp.sum(missing, axis=-1) / (xp.sum(inlier, axis=-1) + least)
+        with_offset = predicted + self.offset[..., None]
         return replace(
             self,
             offset=offset,
-            relations=self.relations.learned(self.y, predicted, parts, self.error),
+            relations=self.relations.learned(self.y, with_offset, parts, self.error),
             shares=xp.concat([inliers, shares[..., 1:] * others], axis=-1),
             outlier_shares=outlier_shares * others,
-            error=xp.maximum(error, least),
+            error=xp.maximum(error, self.typical * math.sqrt(epsilon(predicted))),
         )
 
     def rescaled(self, predicted: Array) -> tuple[Mixture, Array]:
@@ -122,9 +118,8 @@ class Mixture:
         xp, relations = namespace(predicted), self.relations
         if relations.are_fixed:
             return self, xp.ones_like(self.error)
-        predicted = predicted + self.offset[..., None]
-        related = xp.sum(self._parts(relations.errors(self.y, predicted))[0], axis=-1)
-        chosen = relations.majority(self.y, predicted, self.error, related)
+        errors, parts, _ = self._explained(predicted)
+        chosen = relations.majority(errors, self.error, xp.sum(parts, axis=-1))
         relations, gain = relations.exchanged(chosen)
         exchanged = xp.sum(chosen * (self.shares - self.shares[..., :1]), axis=-1)[..., None]
         first = xp.concat([xp.ones_like(exchanged), xp.zeros_like(chosen[..., 1:])], axis=-1)
@@ -136,9 +131,7 @@ class Mixture:
     def posterior(self, predicted: Array) -> Posterior:
         """The posterior, given these predictions."""
         xp = namespace(predicted)
-        predicted = predicted + self.offset[..., None]
-        errors = self.relations.errors(self.y, predicted)
-        parts, _ = self._parts(errors)
+        errors, parts, _ = self._explained(predicted)
         correction = xp.sum(parts * errors, axis=-1)
         spread = xp.sum(parts * errors**2, axis=-1) - correction**2
         prior = self.error[..., None] ** 2
@@ -149,24 +142,17 @@ class Mixture:
             precision=xp.mean(1 - variance / prior, axis=-1),
         )
 
-    def _parts(self, errors: Array) -> tuple[Array, Array]:
-        """The probability of each relation, (m, relations), and the density of y.
+    def _explained(self, predicted: Array) -> tuple[Array, Array, Array]:
+        """The errors of predictions by each relation, its probability, and the density of y.
 
-        ``errors`` are those that follow from each relation.
+        The first two are (m, relations), the last one is (m,).
         """
-        xp = namespace(errors)
-        density = self.relations.density(errors, self.error)
-        joint = self.shares[..., None, :] * density
+        xp = namespace(predicted)
+        errors = self.relations.errors(self.y, predicted + self.offset[..., None])
+        joint = self.shares[..., None, :] * self.relations.density(errors, self.error)
         outlying = (self.outlier_density @ self.outlier_shares[..., None])[..., 0]
-        tiny = float(xp.finfo(joint.dtype).smallest_normal)
-        total = xp.sum(joint, axis=-1) + outlying + tiny
-        return joint / total[..., None], total
-
-
-def _within_axis(y: Array, typical: Array) -> Array:
-    """Measurements clipped to the logarithmic axis; infinite ones are at its end."""
-    end = typical[..., None] * math.sinh(_STEP * _ON_AXIS / 2)
-    return namespace(y).clip(y, min=-end, max=end)
+        total = xp.sum(joint, axis=-1) + outlying + tiny(joint)
+        return errors, joint / total[..., None], total
 
 
 def _components_on_axis(y: Array, typical: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from robustrank.backend import Array, like, namespace
+from robustrank.backend import Array, like, namespace, tiny
 
 # The true value is factor · y − shift. The first relation is that of inliers, the second that of
 # flipped signs; two learn an offset, and two a gain, from these initial values.
@@ -66,11 +66,10 @@ class Relations:
         xp = namespace(y)
         if self.are_fixed:
             return self
-        tiny = float(xp.finfo(y.dtype).smallest_normal)
-        count = xp.sum(parts, axis=-2) + tiny
+        count = xp.sum(parts, axis=-2) + tiny(y)
         residual = (y - predicted)[..., None]
         shift = xp.sum(parts * residual, axis=-2) / count
-        squares = xp.sum(parts * (y**2)[..., None], axis=-2) + tiny
+        squares = xp.sum(parts * (y**2)[..., None], axis=-2) + tiny(y)
         products = xp.sum(parts * (y * predicted)[..., None], axis=-2)
         root = xp.sqrt(products**2 + 4 * squares * error[..., None] ** 2 * count)
         factor = xp.clip(
@@ -81,24 +80,21 @@ class Relations:
             shift=xp.where(_mask(_LEARNS_SHIFT, y), shift, self.shift),
         )
 
-    def majority(self, y: Array, predicted: Array, error: Array, related: Array) -> Array:
+    def majority(self, errors: Array, deviation: Array, related: Array) -> Array:
         """The relation that fits most measurements better than that of inliers does, if any.
 
         The matrix could be too large or too small by a gain that most measurements then seem to
         have. ``related`` is the probability that a measurement has any of the relations. The result
         is one for that relation and zero elsewhere, (relations,).
         """
-        xp = namespace(y)
-        density = self.density(self.errors(y, predicted), error)
-        better = xp.astype(density > density[..., :1], y.dtype)
-        tiny = float(xp.finfo(y.dtype).smallest_normal)
-        total = xp.sum(related, axis=-1)[..., None] + tiny
+        xp, density = namespace(errors), self.density(errors, deviation)
+        better = xp.astype(density > density[..., :1], errors.dtype)
+        total = xp.sum(related, axis=-1)[..., None] + tiny(errors)
         share = xp.sum(related[..., None] * better, axis=-2) / total
-        share = xp.where(_mask(_LEARNS_FACTOR, y), share, xp.zeros_like(share))
+        share = xp.where(_mask(_LEARNS_FACTOR, errors), share, xp.zeros_like(share))
         most = xp.argmax(share, axis=-1)[..., None]
-        place = xp.arange(self.count, device=like(y)["device"])
-        chosen = (place == most) & (share > _MAJORITY)
-        return xp.astype(chosen, y.dtype)
+        place = xp.arange(self.count, device=like(errors)["device"])
+        return xp.astype((place == most) & (share > _MAJORITY), errors.dtype)
 
     def exchanged(self, chosen: Array) -> tuple[Relations, Array]:
         """Let the chosen relation be that of inliers; also returns the gain of the matrix."""

@@ -32,11 +32,10 @@ def shrink(values: Array, noise: Array, shape: tuple[int, int]) -> Shrunk:
     xp = namespace(values)
     small, big = sorted(shape)
     beta, unit = small / big, noise[..., None] * math.sqrt(big)
-    t = values / unit
-    above = t > 1 + math.sqrt(beta)
-    t = xp.where(
-        above, t, xp.full_like(t, 2 + math.sqrt(beta))
-    )  # placeholder that avoids division by zero
+    given = values / unit
+    above = given > 1 + math.sqrt(beta)
+    # The others have a placeholder that avoids division by zero.
+    t = xp.where(above, given, xp.full_like(given, 2 + math.sqrt(beta)))
     root = xp.sqrt((t**2 - 1 - beta) ** 2 - 4 * beta)
     f = root / t
     slope = 2 * (t**2 - 1 - beta) / xp.clip(root, min=_LEAST_ROOT) - f / t
@@ -44,8 +43,7 @@ def shrink(values: Array, noise: Array, shape: tuple[int, int]) -> Shrunk:
     each = slope + (big - small) * f / t + 2 * t * f * noise_values
     zero = xp.zeros_like(t)
     f, slope = xp.where(above, f, zero), xp.where(above, slope, zero)
-    t = values / unit
-    divergence = xp.sum(xp.where(above, each, zero), axis=-1) + _between(t, f, slope)
+    divergence = xp.sum(xp.where(above, each, zero), axis=-1) + _between(given, f, slope)
     return Shrunk(f * unit, divergence)
 
 

@@ -113,22 +113,15 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
         check_positive(target_error=self.target_error)
         check_count(patience=self.patience, max_iterations=self.max_iterations)
 
-    @property
-    def models_outliers(self) -> bool:
-        return True
-
-    @property
-    def models_faults(self) -> bool:
-        return self.faults
-
     def start(self, problem: Problem, rng: np.random.Generator) -> MessagePassingState:
         xp, problem = namespace(problem.y), problem.centered
-        n1, n2 = problem.operator.matrix_shape
         centered = isinstance(problem.operator, CenteredOperator)
         mixture = Mixture.initial(problem.y, problem.scale, faults=self.faults, centered=centered)
         zero = xp.zeros_like(mixture.error)
-        bases = (xp.eye(n, problem.rank, **like(problem.y)) for n in (n1, n2))
-        left, right = (basis + zero[..., None, None] for basis in bases)
+        left, right = (
+            xp.eye(n, problem.rank, **like(problem.y)) + zero[..., None, None]
+            for n in problem.operator.matrix_shape
+        )
         values = zero[..., None] + xp.zeros(problem.rank, **like(problem.y))
         origin = Point(left=left, values=values, right=right)
         return self._observe(
@@ -240,16 +233,14 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     def _stops(self, problem: Problem, mixture: Mixture, best: Best, iteration: int) -> Array:
         """Whether to stop with the best estimate so far."""
         xp = namespace(best.error)
-        stops = (
+        full_rank = xp.all(best.point.values > 0, axis=-1)
+        return (
             ~xp.isfinite(mixture.error)
             | is_within(self.target_error, problem, best)
+            | (full_rank & is_within(self.target_error_at_full_rank or 0.0, problem, best))
             | (iteration - best.iteration >= self.patience)
             | (iteration >= self.max_iterations)
         )
-        if self.target_error_at_full_rank is None:
-            return stops
-        full_rank = xp.all(best.point.values > 0, axis=-1)
-        return stops | (full_rank & is_within(self.target_error_at_full_rank, problem, best))
 
 
 def is_within(share: float, problem: Problem, best: Best) -> Array:
