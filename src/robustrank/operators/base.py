@@ -14,7 +14,6 @@ from robustrank.linalg import (
     Factors,
     TangentMap,
     Triplets,
-    approximate_svd_by_products,
     leading_svd_by_products,
     lower_median,
 )
@@ -180,8 +179,9 @@ class Operator(ABC):
             _, GtU = self.backproject(w, U, _no_columns(U, n2))
             return GtU if plus is None else GtU + plus[1] @ (transpose(plus[0]) @ U)
 
-        svd = approximate_svd_by_products if approximate else leading_svd_by_products
-        return svd(times, transpose_times, (n1, n2), rank, rng, example=w)
+        return leading_svd_by_products(
+            times, transpose_times, (n1, n2), rank, rng, example=w, approximate=approximate
+        )
 
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         """The norms ‖A_i‖_F, of shape (m,). Default: estimated by measuring random matrices.
