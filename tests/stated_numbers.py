@@ -138,8 +138,7 @@ STATED: dict[str, list[str]] = {
         f"if the noise is at most {percent(one_problem._LOW_NOISE)} of τ and the statistics",
         f"(up to {evidence._CONSPICUOUS:g}, and a kurtosis between {_low:g} and {_high:g})",
         f"by more than {word(results._DIFFERENT)} times their expected errors",
-        f"at least {conclusion._EVIDENCE:g} + min({conclusion._PER_DEGREE:g} d, "
-        f"{conclusion._PER_DEGREE_OF_MANY:g} d + {conclusion._PER_ROOT:g} √d)",
+        f"at least {conclusion._EVIDENCE:g} + 2 d + min(d, {conclusion._PER_ROOT:g} √d)",
         f"also needs {conclusion._REDUNDANT} inliers more than degrees of freedom",
         f"Noise at most {percent(conclusion.NOISE_LIMIT)} of τ**, and **expected error at most "
         f"{percent(conclusion._ERROR_LIMIT)}**",

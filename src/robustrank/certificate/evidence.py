@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,40 +148,29 @@ def enough_fits(tolerance: float, measurements: int, freedom: int) -> int:
 Values = np.ndarray[Any, np.dtype[np.float64]]
 
 
-@dataclass(frozen=True)
-class NoiseFit:
-    """N independent inliers of m measurements, fitted with d degrees of freedom up to noise."""
+def evidence_of(
+    sizes: Values, null_deviation: float, measurements: int, freedom: int, epsilon: float
+) -> float:
+    """The log-likelihood of a fit up to noise, relative to that of a trivial prediction.
 
-    deviation: float  # of residual / spread, the standard deviation of the noise
-    null_deviation: float  # what the best trivial prediction leaves
-    inliers: int
-    measurements: int
-    degrees_of_freedom: int
-    log_gains: Values  # of each independent inlier: log(null deviation / its noise)
+    ``sizes`` are the standard deviations of the noise of independent inliers, of which noise below
+    ``epsilon`` counts as that, and ``null_deviation`` is what the trivial prediction leaves. The
+    fit could have been chosen to fit the d most informative inliers; only the others are evidence.
+    The freedom to choose which measurements to reject counts against the fit.
+    """
+    if len(sizes) <= freedom or not np.isfinite(sizes).all():
+        return -math.inf
+    least = float(np.finfo(float).tiny) + epsilon * null_deviation
+    with np.errstate(divide="ignore"):
+        gains = np.maximum(np.log(null_deviation / np.maximum(sizes, least)), 0.0)
+    total, chosen = np.asarray([[measurements], [len(sizes)]], float)
+    return float(np.sum(np.sort(gains)[:-freedom]) - log_choices(total, chosen)[0])
 
-    @property
-    def level(self) -> float:
-        """The noise relative to what a trivial prediction leaves; ∞ if that leaves nothing."""
-        return self.deviation / self.null_deviation if self.null_deviation > 0 else math.inf
 
-    @property
-    def evidence(self) -> float:
-        """The log-likelihood of the fit relative to a trivial prediction.
-
-        The fit could have been chosen to fit the d most informative inliers; only the others are
-        evidence. The freedom to choose which measurements to reject counts against the fit.
-        """
-        if self.inliers <= self.degrees_of_freedom or not math.isfinite(self.deviation):
-            return -math.inf
-        gains = np.sort(self.log_gains)[: -self.degrees_of_freedom]
-        total, chosen = np.asarray([self.measurements, self.inliers], float)
-        return float(np.sum(gains) - log_choices(total[None], chosen[None])[0])
-
-    @property
-    def prediction_error(self) -> float:
-        """The expected error for an unused measurement: generalized cross-validation."""
-        beyond = self.inliers - self.degrees_of_freedom
-        return self.level * math.sqrt(self.inliers / beyond) if beyond > 0 else math.inf
+def prediction_error(noise: float, inliers: int, freedom: int) -> float:
+    """The expected error for an unused measurement: generalized cross-validation."""
+    beyond = inliers - freedom
+    return noise * math.sqrt(inliers / beyond) if beyond > 0 else math.inf
 
 
 # Of a standard normal statistic, one in two thousand is larger.
@@ -232,14 +220,13 @@ def noise_statistics(
     residual: Values, predicted: Values, inlier: np.ndarray[Any, np.dtype[np.bool_]]
 ) -> NoiseStatistics:
     """How much the residuals differ from noise; ``inlier`` is boolean."""
-    if not inlier.any():
-        return NoiseStatistics(0.0, 0.0, 0.0, 0.0, 0.0)
-    magnitudes, cutoff = np.abs(residual), float(np.max(np.abs(residual)[inlier]))
+    magnitudes = np.abs(residual)
+    cutoff = np.max(magnitudes[inlier], initial=0.0)
     near = np.count_nonzero((magnitudes > cutoff) & (magnitudes <= 2 * cutoff))
     residual, predicted = residual[inlier], predicted[inlier]
     cubes = residual**3
     spread = math.sqrt(float(np.sum(cubes**2)))
-    if len(residual) < 3 or spread == 0:
+    if len(residual) <= 2 or spread == 0:
         return NoiseStatistics(0.0, 0.0, 0.0, 0.0, 0.0)
     growth = np.corrcoef(_ranks(np.abs(residual)), _ranks(np.abs(predicted)))[0, 1]
     return NoiseStatistics(
