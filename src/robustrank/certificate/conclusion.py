@@ -40,11 +40,10 @@ from robustrank.problem import Problem
 from robustrank.result import Certificate, StopReason
 
 # The largest noise level of a certified result, and the largest error of a prediction of a
-# measurement that was left out, relative to what a trivial prediction leaves.
+# measurement that was left out, relative to what a trivial prediction leaves. The first is also the
+# largest expected error of a certified matrix, relative to its norm.
 NOISE_LIMIT = 0.1
 HELD_OUT_LIMIT = 0.3
-# The largest expected error of a certified matrix, relative to its norm.
-_ERROR_LIMIT = 0.1
 # The inliers beyond the degrees of freedom that are needed to see what the noise looks like.
 _REDUNDANT = 30
 # More than half of the measurements must be inliers, by this margin.
@@ -158,7 +157,7 @@ def _examined(
     fitted = to_numpy(is_exact_fit(problem, fit.residual) if exact else fit.weights > 0)
     support = supported_part(tangent, fitted, labels)
     if not support.is_whole:
-        unidentified = unidentified_part(tangent, fit.residual)
+        unidentified = unidentified_part(tangent)
         if unidentified:
             objections = (UNDETERMINED,)
             return replace(certificate, unidentified=unidentified, objections=objections), support
@@ -209,30 +208,29 @@ def _noise_examined(
     unit = problem.units.measurement
     residual, null = fit.residual / unit, float(problem.trivial_deviation) / unit
     amplification = error_per_deviation(tangent, fit.weights / xp.max(fit.weights), freedom)
-    held_out = predict_held_out(tangent, fit.weights, residual, labels, freedom)
+    predicted, errors = predict_held_out(tangent, fit.weights, residual, labels, freedom)
     values, spread, inlier = map(to_numpy, (residual, fit.spread, fit.weights > 0))
     deviation, scaled = certificate.sigma / unit, values / spread
-    informative = inside[held_out.rows] & (spread[held_out.rows] * deviation < null)
-    errors, sizes = held_out.errors[informative], spread[held_out.rows][informative]
+    informative = predicted & inside & (spread * deviation < null)
     largest = float(np.max(np.abs(scaled[inlier]))) / share_left(freedom, certificate.inliers)
     share, typical = 0.0, math.inf
-    if len(errors):
-        share = float(np.mean(np.abs(errors / sizes) <= _PREDICTED * largest))
-        typical = float(np.median(np.abs(errors)))
-    predicted = to_numpy(problem.y) / unit - values
+    if informative.any():
+        share = float(np.mean(np.abs(errors / spread)[informative] <= _PREDICTED * largest))
+        typical = float(np.median(np.abs(errors[informative])))
+    fitted = to_numpy(problem.y) / unit - values
     certificate = replace(
         certificate,
         held_out_share=share,
         matrix_error=float(np.min(spread)) * deviation * amplification / fit.norm,
         held_out_error=typical / half_normal_quantile(0.5) / null,
-        noise_statistics=noise_statistics(scaled[inside], predicted[inside], inlier[inside]),
+        noise_statistics=noise_statistics(scaled[inside], fitted[inside], inlier[inside]),
     )
     return replace(certificate, objections=tuple(_tested_objections(certificate)))
 
 
 def _tested_objections(certificate: Certificate) -> Iterator[str]:
     yield from noise_objections(certificate, NOISE_LIMIT)  # if only a part is decided
-    if not certificate.matrix_error <= _ERROR_LIMIT:
+    if not certificate.matrix_error <= NOISE_LIMIT:
         yield (
             f"noise of this size would cause an error of {certificate.matrix_error:.0%} of "
             "the matrix"

@@ -99,7 +99,6 @@ _EXACT_ROUNDINGS = 1000
 # below a tenth of it, they are noise. The same holds for a result that interpolates noisy data:
 # it fits one measurement for each of its parameters up to rounding, and others by chance.
 # Chance fits are as dense as the residuals between the tolerance and ten times it.
-_BEYOND = 10
 # A measurement beyond the degrees of freedom is fitted by chance with a probability of about the
 # tolerance. Ten times the expected number of such fits, plus ten, does not occur in practice.
 MARGIN = 10
@@ -124,12 +123,12 @@ def exact_fits(residual: Array, relative: float, typical: float) -> Array:
     """The same by the relative tolerance and the size of a typical measurement."""
     xp = namespace(residual)
     magnitudes, tolerance = xp.abs(residual), relative * typical
-    within, below = magnitudes <= tolerance, magnitudes <= tolerance / _BEYOND
+    within, below = magnitudes <= tolerance, magnitudes <= tolerance / MARGIN
     is_noise = 2 * xp.count_nonzero(below) < xp.count_nonzero(within)
-    beyond = xp.count_nonzero(magnitudes <= _BEYOND * tolerance) - xp.count_nonzero(within)
+    beyond = xp.count_nonzero(magnitudes <= MARGIN * tolerance) - xp.count_nonzero(within)
     # More chance fits than the margin of ``required_fits`` allows for, with one to spare.
     expected = 1 + relative * magnitudes.shape[0]
-    is_noise = is_noise | (beyond > math.floor((_BEYOND - 1) * expected))
+    is_noise = is_noise | (beyond > math.floor((MARGIN - 1) * expected))
     # Not ``~``: NumPy below 2.3 counts in integers of Python, and ~True of Python is -2.
     return within & (below | xp.logical_not(is_noise))
 
@@ -224,7 +223,8 @@ def noise_statistics(
     cutoff = np.max(magnitudes[inlier], initial=0.0)
     near = np.count_nonzero((magnitudes > cutoff) & (magnitudes <= 2 * cutoff))
     residual, predicted = residual[inlier], predicted[inlier]
-    cubes = residual**3
+    squares = residual**2
+    cubes = squares * residual
     spread = math.sqrt(float(np.sum(cubes**2)))
     if len(residual) <= 2 or spread == 0:
         return NoiseStatistics(0.0, 0.0, 0.0, 0.0, 0.0)
@@ -233,7 +233,7 @@ def noise_statistics(
         skewness=float(np.sum(cubes)) / spread,
         slant=float(np.sum(cubes * np.sign(predicted))) / spread,
         growth=float(growth) * math.sqrt(len(residual)),
-        kurtosis=float(np.mean(residual**4) / np.mean(residual**2) ** 2),
+        kurtosis=float(np.mean(squares**2) / np.mean(squares) ** 2),
         near=near / len(residual),
     )
 

@@ -74,7 +74,7 @@ class Support:
         if not len(dropped):
             return self
         rows, columns = np.split(self.decided & ~parts, [len(self.rows)])
-        named = f"{objection}: {name_parts(dropped.tolist(), len(rows))}"
+        named = f"{objection}: {name_parts(dropped, len(rows))}"
         return Support(rows, columns, self.fitted, (*self.objections, named))
 
 
@@ -195,17 +195,14 @@ class Informing:
                 return support
             fitted = self._array(support.fitted * 1.0)
             change = undetermined_part(self.tangent, fitted)
-            if change is not None:
-                smaller = support.without(
-                    changed_parts(self.tangent, change, support.decided), UNDETERMINED
-                )
-                if smaller is not support:
-                    support = smaller
-                    continue
-            missing = unchecked(self.tangent, fitted, self.labels)
-            if not missing.any():
-                return support
-            support = replace(support, fitted=support.fitted & ~missing)
+            changed = changed_parts(self.tangent, change, support.decided)
+            smaller = support.without(changed, UNDETERMINED)
+            if smaller is support:
+                missing = unchecked(self.tangent, fitted, self.labels)
+                if not missing.any():
+                    return support
+                smaller = replace(support, fitted=support.fitted & ~missing)
+            support = smaller
         return support.without(support.decided, UNCHECKED)
 
 

@@ -30,6 +30,7 @@ from robustrank.linalg.low_rank import (
     symmetric_factors,
 )
 from robustrank.linalg.tangent import (
+    BLOCK_ENTRIES,
     NormalMap,
     Shares,
     TangentMap,
@@ -62,6 +63,7 @@ from robustrank.linalg.vectors import (
 )
 
 __all__ = [
+    "BLOCK_ENTRIES",
     "MOST_LEVERAGE",
     "ROUNDINGS",
     "TOLERANCE",

@@ -292,8 +292,8 @@ def scattered(values: Array, rows: Array, size: int) -> Array:
 
 
 _BLOCK_ROWS, _BLOCK_ROWS_ON_GPU = 512, 4096
-# Entries of a block of rows that are computed, and not stored.
-_BLOCK_ENTRIES = 2**20
+# Entries of a block that are computed, and not stored.
+BLOCK_ENTRIES = 2**20
 
 
 def normal_matrix(tangent: TangentMap, weights: Array) -> Array | None:
@@ -359,7 +359,7 @@ def row_blocks(tangent: TangentMap) -> Iterator[tuple[slice, Array]]:
     height = m
     if not tangent.reads:
         unknowns = math.prod(tangent.U.shape) + math.prod(tangent.V.shape)
-        height = max(1, _BLOCK_ENTRIES // unknowns)
+        height = max(1, BLOCK_ENTRIES // unknowns)
     for block in blocks_of(m, height):
         yield block, rows(block)
 

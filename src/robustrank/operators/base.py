@@ -20,6 +20,8 @@ from robustrank.linalg import (
 from robustrank.operators.tangent import UnstoredTangent
 
 _GAIN_PROBES = 8
+# The columns of the factors of a random matrix; several reduce the spread of its measurements.
+PROBE_COLUMNS = 8
 
 
 class OutOfTime(Exception):  # noqa: N818  # not an error
@@ -196,7 +198,7 @@ class Operator(ABC):
         """
         generator = np.random.default_rng(rng)
         n1, n2 = self.matrix_shape
-        columns = min(8, n1, n2)  # several columns reduce the spread
+        columns = min(PROBE_COLUMNS, n1, n2)
         total: Array = 0.0
         for _ in range(probes):
             U, V = (draw(self, generator, n, columns) for n in (n1, n2))
