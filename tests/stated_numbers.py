@@ -116,7 +116,8 @@ STATED: dict[str, list[str]] = {
         f"more than {word(evidence.MARGIN - 1)} residuals (plus {word(evidence.MARGIN - 1)} "
         f"times {_exact} m) are above the tolerance and within {word(evidence.MARGIN)} times it",
         f"must fit d + {evidence.MARGIN} + {evidence.MARGIN} · {_exact} m measurements",
-        f"may be fitted to {determination._NEGLIGIBLE:g} in all of {word(determination._PROBES)} cases",
+        f"may be fitted to {determination._NEGLIGIBLE:g} in all of "
+        f"{word(determination._PROBES)} cases",
         f"(below {small(support._INFORMS)} of the largest, in energy)",
         f"that differ by {percent(determination._CHANGED)} of what one",
         f"At least {word(support.EXTRA)} measurements more than the rank",
@@ -132,8 +133,8 @@ STATED: dict[str, list[str]] = {
         f"above {word(rank_check._CLEAR_OF_NOISE)} times the edge of the noise and, if there "
         f"are fewer than {one_problem._FEW:g} d inliers",
         f"no singular value above {rank_check._ABOVE_NOISE:g} times the edge of the noise, and if "
-        f"the noise is at most {percent(conclusion.NOISE_LIMIT / 2)} of τ where there are fewer than "
-        f"{rank_check.FEW_INLIERS:g} inliers for each degree of freedom",
+        f"the noise is at most {percent(conclusion.NOISE_LIMIT / 2)} of τ where there are fewer "
+        f"than {rank_check.FEW_INLIERS:g} inliers for each degree of freedom",
         f"goes on for {word(evidence_fit._PATIENCE)} steps without improvement",
         f"if the noise is at most {percent(one_problem._LOW_NOISE)} of τ and the statistics",
         f"(up to {evidence._CONSPICUOUS:g}, and a kurtosis between {_low:g} and {_high:g})",

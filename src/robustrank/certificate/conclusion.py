@@ -159,8 +159,8 @@ def _examined(
     if not support.is_whole:
         unidentified = unidentified_part(tangent)
         if unidentified:
-            objections = (UNDETERMINED,)
-            return replace(certificate, unidentified=unidentified, objections=objections), support
+            certificate = replace(certificate, unidentified=unidentified)
+            return certificate.with_objections(UNDETERMINED), support
         certificate = _of_part(certificate, problem, support, labels)
     informing = Informing(tangent, labels, fitted)
     contested = informing.parts(support).contestable(tangent.U.shape[1])
@@ -183,12 +183,10 @@ def _of_part(
     certificate: Certificate, problem: Problem, support: Support, labels: Labels
 ) -> Certificate:
     """The certificate of the decided part; with objections if it has too little support."""
-    freedom = problem.degrees_of_freedom
-    if not problem.symmetric:
-        freedom = support.degrees_of_freedom(problem.rank)
+    part = support.degrees_of_freedom(problem.rank)
+    freedom = problem.degrees_of_freedom if problem.symmetric else part
     supporting = int(np.count_nonzero(groups_with_majority(labels, support.fitted)))
     required = enough_fits(certificate.tolerance, certificate.independent, freedom)
-    objections = support.objections if supporting < required else ()
     return replace(
         certificate,
         supporting=supporting,
@@ -196,7 +194,7 @@ def _of_part(
         degrees_of_freedom=freedom,
         decided_rows=int(support.rows.sum()),
         decided_columns=int(support.columns.sum()),
-        objections=objections,
+        objections=support.objections if supporting < required else (),
     )
 
 
@@ -285,10 +283,6 @@ def _count(fit: Fit, labels: Labels | None = None, *, quick: bool = False) -> Ce
         sigma=deviation,
         trivial_error=math.nan if no_passes else null,
         evidence=evidence_of(sizes, null, total, freedom, problem.epsilon),
-        required_evidence=_required_evidence(freedom),
+        required_evidence=_EVIDENCE + 2 * freedom + min(freedom, _PER_ROOT * math.sqrt(freedom)),
         prediction_error=prediction_error(noise, count, freedom),
     )
-
-
-def _required_evidence(freedom: int) -> float:
-    return _EVIDENCE + (2 * freedom + min(freedom, _PER_ROOT * math.sqrt(freedom)))

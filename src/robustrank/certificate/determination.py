@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 
 import numpy as np
 
@@ -72,16 +73,13 @@ def undetermined_part(tangent: TangentMap, fitted: Array) -> Array | None:
     if normal.blocks is not None:
         limit, weak = min(limit, _PRECONDITIONED_STEPS), math.sqrt(epsilon(left))
     iterates = conjugate_gradient_iterates(normal, normal(sought), preconditioner(normal, slight))
-    found, energy = next(iterates)
-    negligible = float(energy) * weak**2  # the rest is not determined
-    rest = sought
-    for _ in range(limit):
-        if not float(energy) > negligible:
-            break
-        found, energy = next(iterates)
+    _, energy_of_all = next(iterates)
+    for found, energy in islice(iterates, limit):
         rest = without_null_directions(tangent, sought - found)
         if float(norm(rest)) < close:
             return None
+        if not float(energy) > float(energy_of_all) * weak**2:  # the rest is not determined
+            break
     return rest
 
 
@@ -98,8 +96,8 @@ def changed_parts(tangent: TangentMap, change: Array | None, decided: Values) ->
     if not np.isfinite(W).all():
         return decided
     errors = _distances_from_common_change(W[:n1], W[n1:], U, V, decided)
-    least = _CHANGED / math.sqrt(degrees_of_freedom(n1, n - n1, r))
-    least = max(least, _TIMES_ACCURACY * math.sqrt(epsilon(change)))
+    by_one_direction = _CHANGED / math.sqrt(degrees_of_freedom(n1, n - n1, r))
+    least = max(by_one_direction, _TIMES_ACCURACY * math.sqrt(epsilon(change)))
     return np.asarray(decided & (errors > least / math.sqrt(n)))
 
 
@@ -127,8 +125,7 @@ def _solve_sylvester(A: Values, B: Values, C: Values) -> Values:
     sums = a[:, None] + b
     solvable = sums > np.finfo(float).eps * len(sums) * np.max(sums, initial=0.0)
     inside = np.divide(E.T @ C @ F, sums, out=np.zeros_like(sums), where=solvable)
-    K: Values = E @ inside @ F.T
-    return K
+    return np.asarray(E @ inside @ F.T)
 
 
 def unchecked(tangent: TangentMap, fitted: Array, labels: Labels) -> Selection:

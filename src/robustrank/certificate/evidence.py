@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from robustrank.backend import Array, like, namespace
+from robustrank.certificate.parts import Selection, Values
 from robustrank.linalg import ROUNDINGS
 from robustrank.problem import Problem
 
@@ -144,9 +145,6 @@ def enough_fits(tolerance: float, measurements: int, freedom: int) -> int:
     return max(freedom + by_chance, measurements // 2 + 1)
 
 
-Values = np.ndarray[Any, np.dtype[np.float64]]
-
-
 def evidence_of(
     sizes: Values, null_deviation: float, measurements: int, freedom: int, epsilon: float
 ) -> float:
@@ -215,16 +213,13 @@ class NoiseStatistics(NamedTuple):
         return self.growth > _CONSPICUOUS
 
 
-def noise_statistics(
-    residual: Values, predicted: Values, inlier: np.ndarray[Any, np.dtype[np.bool_]]
-) -> NoiseStatistics:
+def noise_statistics(residual: Values, predicted: Values, inlier: Selection) -> NoiseStatistics:
     """How much the residuals differ from noise; ``inlier`` is boolean."""
     magnitudes = np.abs(residual)
     cutoff = np.max(magnitudes[inlier], initial=0.0)
     near = np.count_nonzero((magnitudes > cutoff) & (magnitudes <= 2 * cutoff))
     residual, predicted = residual[inlier], predicted[inlier]
-    squares = residual**2
-    cubes = squares * residual
+    cubes = residual**3
     spread = math.sqrt(float(np.sum(cubes**2)))
     if len(residual) <= 2 or spread == 0:
         return NoiseStatistics(0.0, 0.0, 0.0, 0.0, 0.0)
@@ -233,7 +228,7 @@ def noise_statistics(
         skewness=float(np.sum(cubes)) / spread,
         slant=float(np.sum(cubes * np.sign(predicted))) / spread,
         growth=float(growth) * math.sqrt(len(residual)),
-        kurtosis=float(np.mean(squares**2) / np.mean(squares) ** 2),
+        kurtosis=float(np.mean(residual**4) / np.mean(residual**2) ** 2),
         near=near / len(residual),
     )
 

@@ -93,8 +93,7 @@ def _still_close(pairs: Values, probe: Callable[[], list[Values]]) -> Values:
     """The pairs that are also nearly parallel as seen by other probes."""
     directions = _directions(probe())
     cosines = np.sum(directions[pairs[:, 0]] * directions[pairs[:, 1]], axis=1)
-    kept: Values = pairs[np.abs(cosines) > 1 - _ANGLE**2 / 2]
-    return kept
+    return np.asarray(pairs[np.abs(cosines) > 1 - _ANGLE**2 / 2])
 
 
 def _compared_pairs(probes: list[Values], example: Array) -> Values:
@@ -129,5 +128,4 @@ def _directions(probes: list[Values]) -> Values:
     values = np.stack(probes, axis=1).astype(float)
     values -= values.mean(axis=0)  # a part that all rows have in common makes no two of them alike
     norms = np.linalg.norm(values, axis=1, keepdims=True)
-    directions: Values = np.divide(values, norms, out=np.zeros_like(values), where=norms > 0)
-    return directions
+    return np.asarray(values / np.where(norms > 0, norms, 1.0))

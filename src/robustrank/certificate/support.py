@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import betainc
 
 from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.certificate.determination import changed_parts, unchecked, undetermined_part
-from robustrank.certificate.parts import Labels, Selection, name_parts
+from robustrank.certificate.parts import Labels, Selection, Values, name_parts
 from robustrank.linalg import TangentMap, degrees_of_freedom, share_counts, share_maxima, share_sums
-
-Values = np.ndarray[Any, Any]
 
 # A measurement informs a row or a column of the matrix if it depends on it at all: its share is
 # at least this share of that of the measurement that depends on it most.
