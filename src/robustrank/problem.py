@@ -442,14 +442,14 @@ def _check_sizes(problem: Problem) -> None:
     finfo = namespace(problem.y).finfo
     exact, sensing = finfo(problem.y.dtype), finfo(problem.operator.dtype)
     # Small entries of y and of the matrix need their precision too; sums over A must not overflow.
-    lowest, highest = exact.smallest_normal / exact.eps, exact.max * _BELOW_LARGEST
-    lowest_A, highest_A = sensing.smallest_normal * _ABOVE_SMALLEST, sensing.max * sensing.eps
-    for name, value, low, high in (
-        ("a typical measurement in y", size, lowest, highest),
-        ("a typical entry of A", gain, lowest_A, highest_A),
-        ("the typical size of the matrix, y divided by A,", size / gain, lowest, highest),
+    of_y = exact.smallest_normal / exact.eps, exact.max * _BELOW_LARGEST
+    of_A = sensing.smallest_normal * _ABOVE_SMALLEST, sensing.max * sensing.eps
+    for name, value, limits in (
+        ("a typical measurement in y", size, of_y),
+        ("a typical entry of A", gain, of_A),
+        ("the typical size of the matrix, y divided by A,", size / gain, of_y),
     ):
-        low, high = float(low), float(high)
+        low, high = map(float, limits)
         if not low <= value <= high:
             raise ValueError(
                 f"{name} is {value:.2g}; expected a size between {low:.0e} and {high:.0e}, because "

@@ -233,8 +233,7 @@ def _tested_objections(certificate: Certificate) -> Iterator[str]:
             f"noise of this size would cause an error of {certificate.matrix_error:.0%} of "
             "the matrix"
         )
-    predictive = certificate.held_out_share > 0.5
-    if not (certificate.held_out_error <= HELD_OUT_LIMIT and predictive):
+    if not (certificate.held_out_error <= HELD_OUT_LIMIT and certificate.held_out_share > 0.5):
         yield "measurements that were left out of the fit are not predicted by it"
     if not NoiseStatistics(*certificate.noise_statistics).look_like_noise():
         yield NOT_NOISE
