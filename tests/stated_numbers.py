@@ -109,14 +109,15 @@ STATED: dict[str, list[str]] = {
         f"by {word(parts._PROBES)} random directions in the tangent map (neighbors in "
         f"{parts._PROBES} dimensions at an angle of {parts._ANGLE:g}",
         f"confirmed by {word(parts._PROBES)} more, and only then by "
-        f"{word(parts._CONFIRMING_PROBES)} passes",
+        f"{word(2 * parts._PROBES)} passes",
         f"its residual is at most {_exact} ({evidence._EXACT_ROUNDINGS:,} machine epsilons in "
         "float32)",
-        f"within the tolerance are below {evidence._MOSTLY_BELOW:g} times it, they are noise",
-        f"more than {word(evidence._BEYOND - 1)} residuals (plus {word(evidence._BEYOND - 1)} "
-        f"times {_exact} m) are above the tolerance and within {word(evidence._BEYOND)} times it",
+        f"within the tolerance are below {1 / evidence.MARGIN:g} times it, they are noise",
+        f"more than {word(evidence.MARGIN - 1)} residuals (plus {word(evidence.MARGIN - 1)} "
+        f"times {_exact} m) are above the tolerance and within {word(evidence.MARGIN)} times it",
         f"must fit d + {evidence.MARGIN} + {evidence.MARGIN} · {_exact} m measurements",
-        f"may be fitted to {determination._CLOSE:g} in all of {word(determination._PROBES)} cases",
+        f"may be fitted to {determination._NEGLIGIBLE:g} in all of "
+        f"{word(determination._PROBES)} cases",
         f"(below {small(support._INFORMS)} of the largest, in energy)",
         f"that differ by {percent(determination._CHANGED)} of what one",
         f"At least {word(support.EXTRA)} measurements more than the rank",
@@ -132,19 +133,18 @@ STATED: dict[str, list[str]] = {
         f"above {word(rank_check._CLEAR_OF_NOISE)} times the edge of the noise and, if there "
         f"are fewer than {one_problem._FEW:g} d inliers",
         f"no singular value above {rank_check._ABOVE_NOISE:g} times the edge of the noise, and if "
-        f"the noise is at most {percent(rank_check._SMALL_NOISE)} of τ where there are fewer than "
-        f"{rank_check._FEW_INLIERS:g} inliers for each degree of freedom",
+        f"the noise is at most {percent(conclusion.NOISE_LIMIT / 2)} of τ where there are fewer "
+        f"than {rank_check.FEW_INLIERS:g} inliers for each degree of freedom",
         f"goes on for {word(evidence_fit._PATIENCE)} steps without improvement",
         f"if the noise is at most {percent(one_problem._LOW_NOISE)} of τ and the statistics",
         f"(up to {evidence._CONSPICUOUS:g}, and a kurtosis between {_low:g} and {_high:g})",
         f"by more than {word(results._DIFFERENT)} times their expected errors",
-        f"at least {conclusion._EVIDENCE:g} + min({conclusion._PER_DEGREE:g} d, "
-        f"{conclusion._PER_DEGREE_OF_MANY:g} d + {conclusion._PER_ROOT:g} √d)",
+        f"at least {conclusion._EVIDENCE:g} + 2 d + min(d, {conclusion._PER_ROOT:g} √d)",
         f"also needs {conclusion._REDUNDANT} inliers more than degrees of freedom",
         f"Noise at most {percent(conclusion.NOISE_LIMIT)} of τ**, and **expected error at most "
-        f"{percent(conclusion._ERROR_LIMIT)}**",
+        f"{percent(conclusion.NOISE_LIMIT)}**",
         f"from {word(determination._TRACE_PROBES)} random tangent vectors",
-        f"at most {conclusion._HELD_OUT_LIMIT:g} τ, and more than half must be predicted to "
+        f"at most {conclusion.HELD_OUT_LIMIT:g} τ, and more than half must be predicted to "
         f"{conclusion._PREDICTED:g} times the largest residual",
         f"At least {held_out._ENOUGH} are predicted, or all",
         f"must be below {evidence._LARGEST_STATISTIC:g}. The kurtosis must be below "
@@ -167,7 +167,7 @@ STATED: dict[str, list[str]] = {
         f"more than {large_pca._LARGE // 10**6} million entries is split",
         f"at least {word(support.EXTRA)} inliers more than unknowns",
         f"(in {word(determination._PROBES)} random trials, more than "
-        f"{percent(determination._CLOSE)} of an error is left as its residual)",
+        f"{percent(determination._NEGLIGIBLE)} of an error is left as its residual)",
         f"the probability that they determine the row is at most {small(support._BY_CHANCE)}",
         f"does not fit nearly as many entries ({support.OPPOSITE:g} times)",
         f"its residual is at most {_exact} (1,000 machine epsilons in float32) of a typical entry",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from robustrank.backend import Array, as_generator, namespace
+from robustrank.backend import Array, as_generator, epsilon, namespace
 from robustrank.linalg import Triplets, half_normal_quantile, lower_median
 from robustrank.operators import Operator
 
@@ -34,7 +34,7 @@ def _least_absolute_slope(x: Array, y: Array) -> Array:
     """The c that minimizes Σ |y_i − c x_i|: a weighted median of y_i / x_i."""
     xp = namespace(x)
     weights = xp.abs(x)
-    usable = (weights > 1e-9 * xp.max(weights)) & xp.isfinite(y)
+    usable = (weights > epsilon(x) * xp.max(weights)) & xp.isfinite(y)
     ratios = xp.where(usable, y / xp.where(usable, x, xp.ones_like(x)), xp.zeros_like(x))
     weights = xp.where(usable, weights, xp.zeros_like(weights))
     order = xp.argsort(ratios)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -250,8 +251,7 @@ class Problem:
 
     def _changed(self, **parts: Any) -> Problem:
         """The problem with some parts replaced, without checking them again."""
-        kept = {name: getattr(self, name) for name in ("operator", "y", "rank", "counter")}
-        return _unchecked(**kept | {"symmetric": self.symmetric} | parts)
+        return _unchecked(**{one.name: getattr(self, one.name) for one in fields(self)} | parts)
 
     @cached_property
     def row_factors(self) -> Array:
@@ -341,7 +341,7 @@ class Problem:
     @property
     def _largest(self) -> float:
         """The size to which measurements are clipped, in units of a typical one."""
-        return float(namespace(self.y).finfo(self.y.dtype).max) / 4
+        return float(namespace(self.y).finfo(self.y.dtype).max) * _BELOW_LARGEST
 
 
 @dataclass(frozen=True)
@@ -369,8 +369,8 @@ def _power_of_two(size: float) -> float:
     """The power of two nearest to a size; 1 if the size is zero or not finite."""
     if not 0 < size < math.inf:
         return 1.0
-    exponent = round(math.log2(size))
-    return 2.0 ** max(-1022, min(1022, exponent))
+    largest = sys.float_info.max_exp - 2
+    return 2.0 ** max(-largest, min(largest, round(math.log2(size))))
 
 
 def _symmetrized(operator: Operator) -> Operator:
@@ -392,16 +392,16 @@ def _checked_rank(rank: Any, shape: tuple[int, int]) -> int:
 
 def _checked_measurements(y: Any, operator: Operator) -> Array:
     reject_masked(y, "y")
-    given = is_array(y)
-    if given:
+    if is_array(y):
         check_same_device(operator.asarray([1.0]), y)
-    values = y if given else np.asarray(y)
+    else:
+        y = np.asarray(y)
     m = operator.measurements
-    if tuple(values.shape) != (m,):
+    if tuple(y.shape) != (m,):
         raise ValueError(
-            f"y has shape {tuple(values.shape)}; expected ({m},), one value per sensing matrix"
+            f"y has shape {tuple(y.shape)}; expected ({m},), one value per sensing matrix"
         )
-    values = operator.asarray(as_floating(values, "y"))
+    values = operator.asarray(as_floating(y, "y"))
     xp = namespace(values)
     values = xp.astype(values, xp.result_type(values.dtype, operator.dtype), copy=False)
     missing = int(xp.count_nonzero(xp.isnan(values)))
@@ -442,14 +442,14 @@ def _check_sizes(problem: Problem) -> None:
     finfo = namespace(problem.y).finfo
     exact, sensing = finfo(problem.y.dtype), finfo(problem.operator.dtype)
     # Small entries of y and of the matrix need their precision too; sums over A must not overflow.
-    lowest, highest = exact.smallest_normal / exact.eps, exact.max * _BELOW_LARGEST
-    lowest_A, highest_A = sensing.smallest_normal * _ABOVE_SMALLEST, sensing.max * sensing.eps
-    for name, value, low, high in (
-        ("a typical measurement in y", size, lowest, highest),
-        ("a typical entry of A", gain, lowest_A, highest_A),
-        ("the typical size of the matrix, y divided by A,", size / gain, lowest, highest),
+    of_y = exact.smallest_normal / exact.eps, exact.max * _BELOW_LARGEST
+    of_A = sensing.smallest_normal * _ABOVE_SMALLEST, sensing.max * sensing.eps
+    for name, value, limits in (
+        ("a typical measurement in y", size, of_y),
+        ("a typical entry of A", gain, of_A),
+        ("the typical size of the matrix, y divided by A,", size / gain, of_y),
     ):
-        low, high = float(low), float(high)
+        low, high = map(float, limits)
         if not low <= value <= high:
             raise ValueError(
                 f"{name} is {value:.2g}; expected a size between {low:.0e} and {high:.0e}, because "

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 
 from robustrank.backend import Array
+from robustrank.linalg import Factors
 from robustrank.operators import DataLost, OutOfTime
 from robustrank.result import Check, StopReason
-
-Factors = tuple[Array, Array]
 
 # The share of the time limit that iterations may use; the rest is for the certificate.
 _ITERATING = 0.9

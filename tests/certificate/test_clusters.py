@@ -22,7 +22,7 @@ def _compared(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     """Both ways of comparing rows; pairs in blocks of some rows."""
     if request.param != "by a tree":
         monkeypatch.setattr("robustrank.certificate.parts.on_gpu", lambda _: True)
-        monkeypatch.setattr("robustrank.certificate.parts._BLOCK_ENTRIES", 2**11)
+        monkeypatch.setattr("robustrank.certificate.parts.BLOCK_ENTRIES", 2**11)
 
 
 def labels_of(A: Any, xp: Any = np) -> Array:

@@ -11,8 +11,8 @@ import pytest
 
 import robustrank as rr
 from robustrank.certificate import Fit, count, examine, untested
-from robustrank.certificate.conclusion import _tested_objections, _with_objections
-from robustrank.certificate.evidence import NoiseFit
+from robustrank.certificate.conclusion import _objections, _tested_objections
+from robustrank.certificate.evidence import evidence_of, prediction_error
 from robustrank.metrics import evaluate
 from robustrank.operators import as_operator
 from robustrank.result import StopReason
@@ -27,8 +27,7 @@ def certificate_with(
     inliers: int = 900, noise: float = 0.01, exact_fits: int = 0
 ) -> rr.Certificate:
     """1,000 measurements for 500 degrees of freedom; 511 exact fits are required."""
-    gains = np.full(inliers, -math.log(noise))
-    fit = NoiseFit(3 * noise, 3.0, inliers, 1000, 500, gains)
+    sizes = np.full(inliers, 3 * noise)
     return rr.Certificate(
         exact_fits=exact_fits,
         required=511,
@@ -41,15 +40,15 @@ def certificate_with(
         misfit=0.01,
         noise=noise,
         sigma=3 * noise,
-        evidence=fit.evidence,
+        evidence=evidence_of(sizes, 3.0, 1000, 500, epsilon=1e-16),
         required_evidence=145.0,
-        prediction_error=fit.prediction_error,
+        prediction_error=prediction_error(noise, inliers, 500),
     )
 
 
 def counted(certificate: rr.Certificate, reason: StopReason | None = None) -> rr.Certificate:
     """The certificate with the objections that counting finds."""
-    return _with_objections(certificate, reason)
+    return certificate.with_objections(*_objections(certificate, reason))
 
 
 def status_of(certificate: rr.Certificate, reason: StopReason | None = None) -> rr.Status:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,15 @@ import pytest
 from scipy.special import gammaln
 
 import robustrank as rr
-from robustrank.certificate.evidence import NoiseFit, NoiseStatistics, noise_statistics
+from robustrank.certificate import Fit, count
+from robustrank.certificate.evidence import (
+    NoiseStatistics,
+    evidence_of,
+    noise_statistics,
+    prediction_error,
+)
+from robustrank.operators import as_operator
+from robustrank.problem import Problem
 from robustrank.simulate import plant
 
 
@@ -33,47 +42,49 @@ def test_sigma_is_in_the_units_of_y() -> None:
     assert scaled.noise == pytest.approx(plain.noise, rel=1e-6)
 
 
-def noise_fit(deviation: float, inliers: int = 900, null: float = 2.0) -> NoiseFit:
-    """900 of 1,000 measurements fitted with 500 degrees of freedom."""
-    with np.errstate(divide="ignore"):
-        gains = np.full(inliers, np.log(null / max(deviation, 1e-16)))
-    return NoiseFit(deviation, null, inliers, 1000, 500, gains)
+def evidence(deviation: float, inliers: int = 900) -> float:
+    """That of 900 of 1,000 measurements fitted with 500 degrees of freedom."""
+    return evidence_of(np.full(inliers, deviation), 2.0, 1000, 500, epsilon=1e-16)
 
 
-def test_level_is_relative_to_the_trivial_prediction() -> None:
-    assert noise_fit(0.1).level == pytest.approx(0.05)
-    assert noise_fit(0.1, null=0.0).level == math.inf  # nothing is left to explain
+def test_noise_is_relative_to_the_trivial_prediction() -> None:
+    planted = plant(12, 10, 1, 500, rng=1)
+    problem = Problem(as_operator(planted.A), planted.y, 1)
+    residual = np.full(500, 0.1 * math.sqrt(1 - problem.degrees_of_freedom / 500))
+    ones = np.ones(500)
+    fit = Fit(problem._changed(trivial_deviation=2.0), residual, ones, ones, norm=1.0)
+    assert count(fit, None).noise == pytest.approx(0.05)
+    nothing_left = replace(fit, problem=problem._changed(trivial_deviation=0.0))
+    assert count(nothing_left, None).noise == math.inf
 
 
 @pytest.mark.parametrize("inliers", [0, 499, 500])
 def test_without_measurements_beyond_the_degrees_of_freedom_nothing_is_known(inliers: int) -> None:
-    fit = noise_fit(0.1, inliers)
-    assert fit.evidence == -math.inf
-    assert fit.prediction_error == math.inf
+    assert evidence(0.1, inliers) == -math.inf
+    assert prediction_error(0.05, inliers, 500) == math.inf
 
 
 def test_evidence_is_the_likelihood_ratio_less_the_choice_of_outliers() -> None:
     choices = gammaln(1001) - gammaln(901) - gammaln(101)
     expected = 400 * math.log(20) - choices
-    assert noise_fit(0.1).evidence == pytest.approx(expected, abs=0.01)
+    assert evidence(0.1) == pytest.approx(expected, abs=0.01)
 
 
 def test_only_the_least_informative_inliers_are_evidence() -> None:
     """The fit may have been chosen to fit the 500 others."""
-    fit = noise_fit(0.1)
     gains = np.concatenate([np.full(450, 100.0), np.full(450, 0.5)])
-    changed = NoiseFit(0.1, 2.0, 900, 1000, 500, gains)
-    expected = 400 * 0.5 - (400 * math.log(20) - fit.evidence)
-    assert changed.evidence == pytest.approx(expected)
+    changed = evidence_of(2.0 * np.exp(-gains), 2.0, 1000, 500, epsilon=0.0)
+    expected = 400 * 0.5 - (400 * math.log(20) - evidence(0.1))
+    assert changed == pytest.approx(expected)
 
 
 def test_evidence_of_an_exact_fit_is_finite() -> None:
-    assert 1e4 < noise_fit(0.0).evidence < math.inf
+    assert 1e4 < evidence(0.0) < math.inf
 
 
 @pytest.mark.parametrize("deviation", [math.inf, math.nan])
 def test_a_deviation_that_is_not_finite_is_no_evidence(deviation: float) -> None:
-    assert noise_fit(deviation).evidence == -math.inf
+    assert evidence(deviation) == -math.inf
 
 
 def test_prediction_error_is_that_of_measurements_left_out() -> None:
@@ -86,8 +97,7 @@ def test_prediction_error_is_that_of_measurements_left_out() -> None:
         new, target = rng.standard_normal((20, 30)), rng.standard_normal(20)
         squares.append(np.mean((target - new @ x) ** 2))
         level = np.linalg.norm(y - J @ x) / math.sqrt(30)
-        fit = NoiseFit(float(level), 1.0, 60, 60, 30, np.ones(60))
-        predicted.append(fit.prediction_error**2)
+        predicted.append(prediction_error(float(level), 60, 30) ** 2)
     assert np.mean(predicted) == pytest.approx(np.mean(squares), rel=0.1)
 
 

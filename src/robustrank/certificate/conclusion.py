@@ -11,16 +11,22 @@ import numpy as np
 from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.certificate.determination import error_per_deviation, unidentified_part
 from robustrank.certificate.evidence import (
-    NoiseFit,
     NoiseStatistics,
     enough_fits,
+    evidence_of,
     exact_tolerance,
     is_exact_fit,
     noise_statistics,
+    prediction_error,
     required_fits,
 )
 from robustrank.certificate.held_out import predict_held_out
-from robustrank.certificate.parts import Labels, Selection, groups_with_majority, repetitions
+from robustrank.certificate.parts import (
+    Labels,
+    Selection,
+    groups_with_majority,
+    repetitions,
+)
 from robustrank.certificate.support import UNDETERMINED, Informing, Support, supported_part
 from robustrank.linalg import (
     TangentMap,
@@ -29,17 +35,15 @@ from robustrank.linalg import (
     half_normal_quantile,
     lower_median,
     share_left,
-    weighted,
 )
 from robustrank.problem import Problem
 from robustrank.result import Certificate, StopReason
 
 # The largest noise level of a certified result, and the largest error of a prediction of a
-# measurement that was left out, relative to what a trivial prediction leaves.
+# measurement that was left out, relative to what a trivial prediction leaves. The first is also the
+# largest expected error of a certified matrix, relative to its norm.
 NOISE_LIMIT = 0.1
 HELD_OUT_LIMIT = 0.3
-# The largest expected error of a certified matrix, relative to its norm.
-_ERROR_LIMIT = 0.1
 # The inliers beyond the degrees of freedom that are needed to see what the noise looks like.
 _REDUNDANT = 30
 # More than half of the measurements must be inliers, by this margin.
@@ -52,9 +56,10 @@ UNTESTED = "the run ended before the result was tested"
 NOT_NOISE = "the residuals of the inliers do not look like noise"
 # The evidence that certifies a noisy result. It grows with the degrees of freedom, because near the
 # information limit a wrong matrix that rejects the measurements it does not fit has small residuals
-# too. With many degrees of freedom, the best wrong matrix varies less: by about their square root.
-_EVIDENCE, _PER_DEGREE = 20.0, 3.0
-_PER_DEGREE_OF_MANY, _PER_ROOT = 2.0, 13.0
+# too: by two for each of them, and by one more for what the best wrong matrix varies. With many
+# degrees of freedom, that is about their square root.
+_EVIDENCE, _PER_ROOT = 20.0, 13.0
+_OF_ANY_SIZE = np.errstate(over="ignore", invalid="ignore")  # residuals of a diverged run are
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,16 +73,22 @@ class Fit:
     norm: float  # of the matrix, in normalized units
 
 
-def count(fit: Fit, reason: StopReason | None) -> Certificate:
+def count(fit: Fit, reason: StopReason | None, labels: Labels | None = None) -> Certificate:
     """What counting says for or against a result, without the expensive tests.
 
-    ``reason`` is why the solver ended before it converged.
+    ``reason`` is why the solver ended before it converged. Measurements with the same label count
+    as one; by default, each has its own.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # a diverged run has residuals of any size
-        labels: Labels = np.arange(fit.problem.operator.measurements)
-        return _with_objections(_count(_on_host(fit), labels), reason)
+    certificate = _count(fit, labels)
+    return certificate.with_objections(*_objections(certificate, reason))
 
 
+def untested(fit: Fit) -> Certificate:
+    """The certificate of a result that there is no time to test, which is not certified."""
+    return _count(fit, quick=True).with_objections(UNTESTED)
+
+
+@_OF_ANY_SIZE
 def examine(
     fit: Fit, tangent: TangentMap, reason: StopReason | None
 ) -> tuple[Certificate, Support | None]:
@@ -86,23 +97,11 @@ def examine(
     ``tangent`` is linearized at orthonormal factors, in normalized units. The result is certified
     if there are no objections.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        labels = repetitions(fit.problem.operator, tangent)
-        certificate = _with_objections(_count(_on_host(fit), labels), reason)
-        if certificate.objections:
-            return certificate, None
-        return _examined(fit, tangent, labels, certificate)
-
-
-def untested(fit: Fit) -> Certificate:
-    """The certificate of a result that there is no time to test, which is not certified."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        labels: Labels = np.arange(fit.problem.operator.measurements)
-        return _count(_on_host(fit), labels, quick=True).with_objections(UNTESTED)
-
-
-def _with_objections(certificate: Certificate, reason: StopReason | None) -> Certificate:
-    return certificate.with_objections(*_objections(certificate, reason))
+    labels = repetitions(fit.problem.operator, tangent)
+    certificate = count(fit, reason, labels)
+    if certificate.objections:
+        return certificate, None
+    return _examined(fit, tangent, labels, certificate)
 
 
 def _objections(certificate: Certificate, reason: StopReason | None) -> Iterator[str]:
@@ -150,12 +149,6 @@ def noise_objections(certificate: Certificate, limit: float) -> Iterator[str]:
         )
 
 
-def _on_host(fit: Fit) -> Fit:
-    """The fit with its measurements in host memory, where counting takes no launches on a GPU."""
-    residual, weights, spread = map(to_numpy, (fit.residual, fit.weights, fit.spread))
-    return replace(fit, residual=residual, weights=weights, spread=spread)
-
-
 def _examined(
     fit: Fit, tangent: TangentMap, labels: Labels, certificate: Certificate
 ) -> tuple[Certificate, Support]:
@@ -164,10 +157,10 @@ def _examined(
     fitted = to_numpy(is_exact_fit(problem, fit.residual) if exact else fit.weights > 0)
     support = supported_part(tangent, fitted, labels)
     if not support.is_whole:
-        unidentified = unidentified_part(tangent, fit.residual)
+        unidentified = unidentified_part(tangent)
         if unidentified:
-            objections = (UNDETERMINED,)
-            return replace(certificate, unidentified=unidentified, objections=objections), support
+            certificate = replace(certificate, unidentified=unidentified)
+            return certificate.with_objections(UNDETERMINED), support
         certificate = _of_part(certificate, problem, support, labels)
     informing = Informing(tangent, labels, fitted)
     contested = informing.parts(support).contestable(tangent.U.shape[1])
@@ -190,12 +183,10 @@ def _of_part(
     certificate: Certificate, problem: Problem, support: Support, labels: Labels
 ) -> Certificate:
     """The certificate of the decided part; with objections if it has too little support."""
-    freedom = problem.degrees_of_freedom
-    if not problem.symmetric:
-        freedom = support.degrees_of_freedom(problem.rank)
+    part = support.degrees_of_freedom(problem.rank)
+    freedom = problem.degrees_of_freedom if problem.symmetric else part
     supporting = int(np.count_nonzero(groups_with_majority(labels, support.fitted)))
     required = enough_fits(certificate.tolerance, certificate.independent, freedom)
-    objections = support.objections if supporting < required else ()
     return replace(
         certificate,
         supporting=supporting,
@@ -203,7 +194,7 @@ def _of_part(
         degrees_of_freedom=freedom,
         decided_rows=int(support.rows.sum()),
         decided_columns=int(support.columns.sum()),
-        objections=objections,
+        objections=support.objections if supporting < required else (),
     )
 
 
@@ -213,102 +204,84 @@ def _noise_examined(
     """The certificate with what noise does, by the measurements that are ``inside``."""
     problem, xp, freedom = fit.problem, namespace(fit.residual), certificate.degrees_of_freedom
     unit = problem.units.measurement
-    residual, y = fit.residual / unit, to_numpy(problem.y) / unit
-    null, deviation = float(problem.trivial_deviation) / unit, certificate.sigma / unit
-    spread, inlier = to_numpy(fit.spread), to_numpy(fit.weights) > 0
+    residual, null = fit.residual / unit, float(problem.trivial_deviation) / unit
     amplification = error_per_deviation(tangent, fit.weights / xp.max(fit.weights), freedom)
-    held_out = predict_held_out(tangent, fit.weights, residual, labels, freedom)
-    informative = inside[held_out.rows] & (spread[held_out.rows] * deviation < null)
-    typical_error = (
-        float(np.median(np.abs(held_out.errors[informative]))) if informative.any() else math.inf
-    )
-    values = to_numpy(residual)
-    largest = float(np.max(np.abs(values / spread)[inlier]))
-    beyond = share_left(freedom, certificate.inliers)
-    near = np.abs(held_out.errors / spread[held_out.rows]) <= _PREDICTED * largest / beyond
+    predicted, errors = predict_held_out(tangent, fit.weights, residual, labels, freedom)
+    values, spread, inlier = map(to_numpy, (residual, fit.spread, fit.weights > 0))
+    deviation, scaled = certificate.sigma / unit, values / spread
+    informative = predicted & inside & (spread * deviation < null)
+    largest = float(np.max(np.abs(scaled[inlier]))) / share_left(freedom, certificate.inliers)
+    share, typical = 0.0, math.inf
+    if informative.any():
+        share = float(np.mean(np.abs(errors / spread)[informative] <= _PREDICTED * largest))
+        typical = float(np.median(np.abs(errors[informative])))
+    fitted = to_numpy(problem.y) / unit - values
     certificate = replace(
         certificate,
-        held_out_share=float(np.mean(near[informative])) if informative.any() else 0.0,
-        matrix_error=float(xp.min(fit.spread)) * deviation * amplification / fit.norm,
-        held_out_error=typical_error / half_normal_quantile(0.5) / null,
-        noise_statistics=noise_statistics(
-            (values / spread)[inside], (y - values)[inside], inlier[inside]
-        ),
+        held_out_share=share,
+        matrix_error=float(np.min(spread)) * deviation * amplification / fit.norm,
+        held_out_error=typical / half_normal_quantile(0.5) / null,
+        noise_statistics=noise_statistics(scaled[inside], fitted[inside], inlier[inside]),
     )
     return replace(certificate, objections=tuple(_tested_objections(certificate)))
 
 
 def _tested_objections(certificate: Certificate) -> Iterator[str]:
     yield from noise_objections(certificate, NOISE_LIMIT)  # if only a part is decided
-    if not certificate.matrix_error <= _ERROR_LIMIT:
+    if not certificate.matrix_error <= NOISE_LIMIT:
         yield (
             f"noise of this size would cause an error of {certificate.matrix_error:.0%} of "
             "the matrix"
         )
-    predictive = certificate.held_out_share > 0.5
-    if not (certificate.held_out_error <= HELD_OUT_LIMIT and predictive):
+    if not (certificate.held_out_error <= HELD_OUT_LIMIT and certificate.held_out_share > 0.5):
         yield "measurements that were left out of the fit are not predicted by it"
     if not NoiseStatistics(*certificate.noise_statistics).look_like_noise():
         yield NOT_NOISE
 
 
-def _count(fit: Fit, labels: Labels, *, quick: bool = False) -> Certificate:
+@_OF_ANY_SIZE
+def _count(fit: Fit, labels: Labels | None = None, *, quick: bool = False) -> Certificate:
     """The numbers of the certificate; measurements with the same label count as one.
 
     If it must be ``quick``, noise is not compared with what a trivial prediction leaves, which
-    would take passes over the sensing data.
+    would take passes over the sensing data. All is computed in host memory, where it takes no
+    launches on a GPU.
     """
-    problem, residual = fit.problem, fit.residual
-    xp = namespace(residual)
-    freedom = problem.degrees_of_freedom
-    exact = groups_with_majority(labels, to_numpy(is_exact_fit(problem, residual)))
-    inlier_rows = fit.weights > 0
-    inliers = groups_with_majority(labels, to_numpy(inlier_rows))
-    count, total = int(np.count_nonzero(inliers)), len(inliers)
-    deviation = _deviation(fit, inlier_rows, freedom)
+    problem, freedom = fit.problem, fit.problem.degrees_of_freedom
+    residual, spread, inlier = map(to_numpy, (fit.residual, fit.spread, fit.weights > 0))
+    labels = np.arange(len(residual)) if labels is None else labels
+    exact = groups_with_majority(labels, is_exact_fit(problem, residual))
+    inliers = groups_with_majority(labels, inlier)
+    exact_fits, count, total = int(exact.sum()), int(inliers.sum()), len(inliers)
     required = required_fits(problem, total)
-    is_exact = int(np.count_nonzero(exact)) >= required
+    is_exact = exact_fits >= required
     # An exact fit needs no comparison with a trivial prediction, which would take passes.
     no_passes = is_exact or quick
     null = float(problem.typical_deviation if no_passes else problem.trivial_deviation)
-    members = to_numpy(inlier_rows) & inliers[labels]
+    # The standard deviation of the noise, of which d degrees of freedom are fitted.
+    scaled, beyond = np.where(inlier, residual / spread, 0.0), np.count_nonzero(inlier) - freedom
+    deviation = float(frobenius_norm(scaled)) / math.sqrt(beyond) if beyond > 0 else math.inf
+    members = inlier & inliers[labels]
     first_of_group = np.unique(labels[members], return_index=True)[1]
-    noise_sizes = deviation * to_numpy(fit.spread)[members][first_of_group]
-    with np.errstate(divide="ignore"):
-        gains = np.log(null / np.maximum(noise_sizes, 1e-300 + problem.epsilon * null))
-    noise = NoiseFit(deviation, null, count, total, freedom, np.maximum(gains, 0.0))
-    typical = float(lower_median(fit.spread))
+    sizes = deviation * spread[members][first_of_group]
+    noise = deviation / null if null > 0 else math.inf
+    n1, n2 = problem.operator.matrix_shape
     return Certificate(
-        measurements=problem.operator.measurements,
+        measurements=len(residual),
         independent=total,
-        exact_fits=int(np.count_nonzero(exact)),
+        exact_fits=exact_fits,
         inliers=count,
-        supporting=int(np.count_nonzero(exact)) if is_exact else count,
+        supporting=exact_fits if is_exact else count,
         required=required,
         degrees_of_freedom=freedom,
-        decided_rows=problem.operator.matrix_shape[0],
-        decided_columns=problem.operator.matrix_shape[1],
+        decided_rows=n1,
+        decided_columns=n2,
         tolerance=exact_tolerance(problem),
-        misfit=float(lower_median(xp.abs(residual))) / problem.scale if problem.scale else math.inf,
-        noise=noise.level * typical,
+        misfit=float(lower_median(np.abs(residual))) / problem.scale if problem.scale else math.inf,
+        noise=noise * float(lower_median(spread)),
         sigma=deviation,
         trivial_error=math.nan if no_passes else null,
-        evidence=noise.evidence,
-        required_evidence=_required_evidence(freedom),
-        prediction_error=noise.prediction_error,
+        evidence=evidence_of(sizes, null, total, freedom, problem.epsilon),
+        required_evidence=_EVIDENCE + 2 * freedom + min(freedom, _PER_ROOT * math.sqrt(freedom)),
+        prediction_error=prediction_error(noise, count, freedom),
     )
-
-
-def _required_evidence(freedom: int) -> float:
-    many = _PER_DEGREE_OF_MANY * freedom + _PER_ROOT * math.sqrt(freedom)
-    return _EVIDENCE + min(_PER_DEGREE * freedom, many)
-
-
-def _deviation(fit: Fit, inliers: Array, freedom: int) -> float:
-    """The standard deviation of the noise, from what d degrees of freedom leave of the inliers."""
-    xp = namespace(inliers)
-    count = int(xp.count_nonzero(inliers))
-    if count <= freedom:
-        return math.inf
-    scaled = weighted(fit.residual / fit.spread, xp.astype(inliers, fit.residual.dtype))
-    return float(frobenius_norm(scaled)) / math.sqrt(count - freedom)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 
 import numpy as np
 
@@ -25,10 +26,11 @@ from robustrank.linalg import (
 # In exact arithmetic, conjugate gradients need at most one step per degree of freedom.
 _STEPS_PER_DEGREE = 10
 _REFINEMENTS = 5
-_TRACE_PROBES, _TRACE_ACCURACY = 2, 1e-2
-# A measurement is checked by the others if an error of it would leave more than this share of the
-# error, in at least one of five probes.
-_CLOSE, _PROBES = 1e-2, 5
+_TRACE_PROBES = 2
+# A share that does not count: of an error of a measurement, which is not checked by the others if
+# no more is left in any of five probes; of the change of a row or column, relative to the largest
+# one; and of the trace.
+_NEGLIGIBLE, _PROBES = 1e-2, 5
 # With a preconditioner, the largest number of steps; they end at an accuracy of √epsilon.
 _PRECONDITIONED_STEPS = 1000
 # A row or column is part of a change if it differs by this share of what one undetermined direction
@@ -71,32 +73,31 @@ def undetermined_part(tangent: TangentMap, fitted: Array) -> Array | None:
     if normal.blocks is not None:
         limit, weak = min(limit, _PRECONDITIONED_STEPS), math.sqrt(epsilon(left))
     iterates = conjugate_gradient_iterates(normal, normal(sought), preconditioner(normal, slight))
-    found, energy = next(iterates)
-    negligible = float(energy) * weak**2  # the rest is not determined
-    rest = sought
-    for _ in range(limit):
-        if not float(energy) > negligible:
-            break
-        found, energy = next(iterates)
+    _, energy_of_all = next(iterates)
+    for found, energy in islice(iterates, limit):
         rest = without_null_directions(tangent, sought - found)
         if float(norm(rest)) < close:
             return None
+        if not float(energy) > float(energy_of_all) * weak**2:  # the rest is not determined
+            break
     return rest
 
 
-def changed_parts(tangent: TangentMap, change: Array, decided: Values) -> Values:
+def changed_parts(tangent: TangentMap, change: Array | None, decided: Values) -> Values:
     """Which rows and columns a change of the matrix is in, boolean, of those that are decided.
 
     In the others, measurements may allow any change. The change is that of ``undetermined_part``,
     up to a common change of basis of the decided rows and columns, which changes nothing there.
     """
+    if change is None:
+        return np.zeros_like(decided)
     U, V, W = (to_numpy(part).astype(float) for part in (tangent.U, tangent.V, change))
     (n1, r), n = U.shape, len(W)
     if not np.isfinite(W).all():
         return decided
     errors = _distances_from_common_change(W[:n1], W[n1:], U, V, decided)
-    least = _CHANGED / math.sqrt(degrees_of_freedom(n1, n - n1, r))
-    least = max(least, _TIMES_ACCURACY * math.sqrt(epsilon(change)))
+    by_one_direction = _CHANGED / math.sqrt(degrees_of_freedom(n1, n - n1, r))
+    least = max(by_one_direction, _TIMES_ACCURACY * math.sqrt(epsilon(change)))
     return np.asarray(decided & (errors > least / math.sqrt(n)))
 
 
@@ -124,8 +125,7 @@ def _solve_sylvester(A: Values, B: Values, C: Values) -> Values:
     sums = a[:, None] + b
     solvable = sums > np.finfo(float).eps * len(sums) * np.max(sums, initial=0.0)
     inside = np.divide(E.T @ C @ F, sums, out=np.zeros_like(sums), where=solvable)
-    K: Values = E @ inside @ F.T
-    return K
+    return np.asarray(E @ inside @ F.T)
 
 
 def unchecked(tangent: TangentMap, fitted: Array, labels: Labels) -> Selection:
@@ -153,10 +153,10 @@ def unchecked(tangent: TangentMap, fitted: Array, labels: Labels) -> Selection:
             fitted,
             target,
             slight,
-            tolerance=xp.asarray(_CLOSE**2, **like(left)),
+            tolerance=xp.asarray(_NEGLIGIBLE**2, **like(left)),
             max_iterations=_STEPS_PER_DEGREE * freedom,
         )
-        close_in_all = close_in_all & (xp.abs(target - tangent.apply(W)) < _CLOSE)
+        close_in_all = close_in_all & (xp.abs(target - tangent.apply(W)) < _NEGLIGIBLE)
         if not bool(xp.any(close_in_all)):
             break
     return to_numpy(close_in_all)
@@ -176,7 +176,7 @@ def error_per_deviation(tangent: TangentMap, weights: Array, freedom: int) -> fl
             weights,
             vector,
             damping=epsilon(weights) * xp.sum(weights),
-            tolerance=xp.asarray(_TRACE_ACCURACY, **like(weights)),
+            tolerance=xp.asarray(_NEGLIGIBLE, **like(weights)),
         )
         total += float(xp.sum(W * vector)) / _TRACE_PROBES
     return math.sqrt(max(freedom * total, 0.0))
@@ -191,52 +191,44 @@ def _random_tangent_vector(tangent: TangentMap, rng: np.random.Generator) -> Arr
     return W / frobenius_norm(W)
 
 
-# A row or column is part of the change if its share of the largest one is above this.
-_NEGLIGIBLE = 1e-2
-
-
-def unidentified_part(tangent: TangentMap, example: Array) -> str:
-    """The part of the matrix that no measurement depends on, in words; empty if there is none.
-
-    ``example`` is an array of shape (m,).
-    """
-    change = undetermined_part(tangent, namespace(example).ones_like(example))
+def unidentified_part(tangent: TangentMap) -> str:
+    """The part of the matrix that no measurement depends on, in words; empty if there is none."""
+    left = tangent.U
+    every = namespace(left).ones(tangent.measurements, **like(left))
+    change = undetermined_part(tangent, every)
     if change is None:
         return ""
-    return _unseen(tangent, example) or _described(tangent, to_numpy(change))
+    shares = share_maxima(tangent, every)
+    if shares is not None:
+        largest = to_numpy(shares)
+        unseen = np.flatnonzero(largest <= (_ROUNDINGS * tangent.epsilon) ** 2 * largest.max())
+        if len(unseen):
+            return name_parts(unseen, left.shape[0])
+    return _described(*map(to_numpy, (left, tangent.V, change)))
 
 
-def _unseen(tangent: TangentMap, example: Array) -> str:
-    """The rows and columns on which no measurement depends at all, if the map is stored."""
-    shares = share_maxima(tangent, namespace(example).ones_like(example))
-    if shares is None:
-        return ""
-    largest = to_numpy(shares)
-    negligible = (_ROUNDINGS * tangent.epsilon) ** 2 * largest.max()
-    parts = np.flatnonzero(largest <= negligible)
-    return name_parts([int(part) for part in parts], tangent.U.shape[0])
-
-
-def _described(tangent: TangentMap, W: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
-    U, V = to_numpy(tangent.U), to_numpy(tangent.V)
+def _described(U: Values, V: Values, W: Values) -> str:
+    """Where a change W is, in rows or in columns, whichever are fewer."""
     n1 = len(U)
     left = np.concatenate([W[:n1], U], axis=1)  # the change is left · rightᵀ
     right = np.concatenate([V, W[n1:]], axis=1)
     if n1 == len(V) and _is_antisymmetric(left, right):
         return "the antisymmetric part"
-    # Without shares: where the change is, in rows or in columns, whichever are fewer.
-    rows = np.sqrt(np.maximum(np.sum((left @ (right.T @ right)) * left, axis=1), 0))
-    columns = np.sqrt(np.maximum(np.sum((right @ (left.T @ left)) * right, axis=1), 0))
-    seen_rows, seen_columns = rows > _NEGLIGIBLE * rows.max(), columns > _NEGLIGIBLE * columns.max()
-    parts = np.flatnonzero(seen_rows)
-    if seen_columns.mean() < seen_rows.mean():
-        parts = n1 + np.flatnonzero(seen_columns)
-    if min(seen_rows.mean(), seen_columns.mean()) == 1:
+    rows, columns = _changed_rows(left, right), _changed_rows(right, left)
+    if rows.all() and columns.all():
         return "some combination of entries"
-    return name_parts([int(part) for part in parts], n1)
+    if columns.mean() < rows.mean():
+        return name_parts(n1 + np.flatnonzero(columns), n1)
+    return name_parts(np.flatnonzero(rows), n1)
 
 
-def _is_antisymmetric(left: Array, right: Array) -> bool:
+def _changed_rows(left: Values, right: Values) -> Selection:
+    """Which rows of left · rightᵀ are not negligible."""
+    sizes = np.sqrt(np.maximum(np.sum((left @ (right.T @ right)) * left, axis=1), 0))
+    return np.asarray(sizes > _NEGLIGIBLE * sizes.max())
+
+
+def _is_antisymmetric(left: Values, right: Values) -> bool:
     """Whether left · rightᵀ equals minus its transpose, from the small Gram matrices."""
     square = np.sum((left.T @ left) * (right.T @ right))
     with_transpose = np.sum((left.T @ right) * (right.T @ left))

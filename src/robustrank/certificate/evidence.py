@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from robustrank.backend import Array, like, namespace
+from robustrank.certificate.parts import Selection, Values
 from robustrank.linalg import ROUNDINGS
 from robustrank.problem import Problem
 
@@ -100,7 +100,6 @@ _EXACT_ROUNDINGS = 1000
 # below a tenth of it, they are noise. The same holds for a result that interpolates noisy data:
 # it fits one measurement for each of its parameters up to rounding, and others by chance.
 # Chance fits are as dense as the residuals between the tolerance and ten times it.
-_BEYOND = 10
 # A measurement beyond the degrees of freedom is fitted by chance with a probability of about the
 # tolerance. Ten times the expected number of such fits, plus ten, does not occur in practice.
 MARGIN = 10
@@ -125,12 +124,12 @@ def exact_fits(residual: Array, relative: float, typical: float) -> Array:
     """The same by the relative tolerance and the size of a typical measurement."""
     xp = namespace(residual)
     magnitudes, tolerance = xp.abs(residual), relative * typical
-    within, below = magnitudes <= tolerance, magnitudes <= tolerance / _BEYOND
+    within, below = magnitudes <= tolerance, magnitudes <= tolerance / MARGIN
     is_noise = 2 * xp.count_nonzero(below) < xp.count_nonzero(within)
-    beyond = xp.count_nonzero(magnitudes <= _BEYOND * tolerance) - xp.count_nonzero(within)
+    beyond = xp.count_nonzero(magnitudes <= MARGIN * tolerance) - xp.count_nonzero(within)
     # More chance fits than the margin of ``required_fits`` allows for, with one to spare.
     expected = 1 + relative * magnitudes.shape[0]
-    is_noise = is_noise | (beyond > math.floor((_BEYOND - 1) * expected))
+    is_noise = is_noise | (beyond > math.floor((MARGIN - 1) * expected))
     # Not ``~``: NumPy below 2.3 counts in integers of Python, and ~True of Python is -2.
     return within & (below | xp.logical_not(is_noise))
 
@@ -146,43 +145,29 @@ def enough_fits(tolerance: float, measurements: int, freedom: int) -> int:
     return max(freedom + by_chance, measurements // 2 + 1)
 
 
-Values = np.ndarray[Any, np.dtype[np.float64]]
+def evidence_of(
+    sizes: Values, null_deviation: float, measurements: int, freedom: int, epsilon: float
+) -> float:
+    """The log-likelihood of a fit up to noise, relative to that of a trivial prediction.
+
+    ``sizes`` are the standard deviations of the noise of independent inliers, of which noise below
+    ``epsilon`` counts as that, and ``null_deviation`` is what the trivial prediction leaves. The
+    fit could have been chosen to fit the d most informative inliers; only the others are evidence.
+    The freedom to choose which measurements to reject counts against the fit.
+    """
+    if len(sizes) <= freedom or not np.isfinite(sizes).all():
+        return -math.inf
+    least = float(np.finfo(float).tiny) + epsilon * null_deviation
+    with np.errstate(divide="ignore"):
+        gains = np.maximum(np.log(null_deviation / np.maximum(sizes, least)), 0.0)
+    total, chosen = np.asarray([[measurements], [len(sizes)]], float)
+    return float(np.sum(np.sort(gains)[:-freedom]) - log_choices(total, chosen)[0])
 
 
-@dataclass(frozen=True)
-class NoiseFit:
-    """N independent inliers of m measurements, fitted with d degrees of freedom up to noise."""
-
-    deviation: float  # of residual / spread, the standard deviation of the noise
-    null_deviation: float  # what the best trivial prediction leaves
-    inliers: int
-    measurements: int
-    degrees_of_freedom: int
-    log_gains: Values  # of each independent inlier: log(null deviation / its noise)
-
-    @property
-    def level(self) -> float:
-        """The noise relative to what a trivial prediction leaves; ∞ if that leaves nothing."""
-        return self.deviation / self.null_deviation if self.null_deviation > 0 else math.inf
-
-    @property
-    def evidence(self) -> float:
-        """The log-likelihood of the fit relative to a trivial prediction.
-
-        The fit could have been chosen to fit the d most informative inliers; only the others are
-        evidence. The freedom to choose which measurements to reject counts against the fit.
-        """
-        if self.inliers <= self.degrees_of_freedom or not math.isfinite(self.deviation):
-            return -math.inf
-        gains = np.sort(self.log_gains)[: -self.degrees_of_freedom]
-        total, chosen = np.asarray([self.measurements, self.inliers], float)
-        return float(np.sum(gains) - log_choices(total[None], chosen[None])[0])
-
-    @property
-    def prediction_error(self) -> float:
-        """The expected error for an unused measurement: generalized cross-validation."""
-        beyond = self.inliers - self.degrees_of_freedom
-        return self.level * math.sqrt(self.inliers / beyond) if beyond > 0 else math.inf
+def prediction_error(noise: float, inliers: int, freedom: int) -> float:
+    """The expected error for an unused measurement: generalized cross-validation."""
+    beyond = inliers - freedom
+    return noise * math.sqrt(inliers / beyond) if beyond > 0 else math.inf
 
 
 # Of a standard normal statistic, one in two thousand is larger.
@@ -228,18 +213,15 @@ class NoiseStatistics(NamedTuple):
         return self.growth > _CONSPICUOUS
 
 
-def noise_statistics(
-    residual: Values, predicted: Values, inlier: np.ndarray[Any, np.dtype[np.bool_]]
-) -> NoiseStatistics:
+def noise_statistics(residual: Values, predicted: Values, inlier: Selection) -> NoiseStatistics:
     """How much the residuals differ from noise; ``inlier`` is boolean."""
-    if not inlier.any():
-        return NoiseStatistics(0.0, 0.0, 0.0, 0.0, 0.0)
-    magnitudes, cutoff = np.abs(residual), float(np.max(np.abs(residual)[inlier]))
+    magnitudes = np.abs(residual)
+    cutoff = np.max(magnitudes[inlier], initial=0.0)
     near = np.count_nonzero((magnitudes > cutoff) & (magnitudes <= 2 * cutoff))
     residual, predicted = residual[inlier], predicted[inlier]
     cubes = residual**3
     spread = math.sqrt(float(np.sum(cubes**2)))
-    if len(residual) < 3 or spread == 0:
+    if len(residual) <= 2 or spread == 0:
         return NoiseStatistics(0.0, 0.0, 0.0, 0.0, 0.0)
     growth = np.corrcoef(_ranks(np.abs(residual)), _ranks(np.abs(predicted)))[0, 1]
     return NoiseStatistics(

@@ -11,35 +11,29 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from robustrank.backend import Array, like, namespace, on_gpu, to_numpy
-from robustrank.linalg import TangentMap
+from robustrank.linalg import BLOCK_ENTRIES, TangentMap, blocks_of
 from robustrank.operators import Operator
-from robustrank.operators.base import draw
+from robustrank.operators.base import PROBE_COLUMNS, draw
 
 Values = np.ndarray[Any, Any]
 Labels = np.ndarray[Any, np.dtype[np.intp]]
 Selection = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def name_parts(parts: Sequence[int], rows: int) -> str:
+def name_parts(parts: Sequence[int] | Values, rows: int) -> str:
     """Rows and columns of the matrix in words, counted from zero: "rows 2–4 and column 7"."""
-    named = []
-    for kind, numbers in (
-        ("row", [part for part in parts if part < rows]),
-        ("column", [part - rows for part in parts if part >= rows]),
-    ):
-        if numbers:
-            named.append(f"{kind}{'s' if len(numbers) > 1 else ''} {_as_ranges(numbers)}")
-    return " and ".join(named)
+    numbers = np.asarray(parts)
+    kinds = {"row": numbers[numbers < rows], "column": numbers[numbers >= rows] - rows}
+    return " and ".join(
+        f"{kind}{'s' if len(numbers) > 1 else ''} {_as_ranges(numbers)}"
+        for kind, numbers in kinds.items()
+        if len(numbers)
+    )
 
 
-def _as_ranges(numbers: list[int]) -> str:
+def _as_ranges(numbers: Values) -> str:
     """Increasing numbers as text, with runs abbreviated: "2–4, 7"."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
+    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
     return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
@@ -48,11 +42,9 @@ _ANGLE = 0.05
 # The number of random directions in which rows are compared: unrelated rows are rarely close in all
 # of them by chance, and never in all of twice that number.
 _PROBES = 6
-_CONFIRMING_COLUMNS = 8
 # Up to this number of measurements, a GPU compares all pairs in less time than the host needs for a
 # tree.
 _FEW = 2**13
-_BLOCK_ENTRIES = 2**20  # of their cosines, to save memory
 
 
 def repetitions(operator: Operator, tangent: TangentMap) -> Labels:
@@ -89,7 +81,7 @@ def groups_with_majority(labels: Labels, rows: Selection) -> Selection:
 def _measured(operator: Operator, rng: np.random.Generator) -> list[Values]:
     """The measurements of random matrices."""
     n1, n2 = operator.matrix_shape
-    columns = min(_CONFIRMING_COLUMNS, n1, n2)
+    columns = min(PROBE_COLUMNS, n1, n2)
     probes = []
     for _ in range(2 * _PROBES):
         factors = (draw(operator, rng, n, columns) for n in (n1, n2))
@@ -101,8 +93,7 @@ def _still_close(pairs: Values, probe: Callable[[], list[Values]]) -> Values:
     """The pairs that are also nearly parallel as seen by other probes."""
     directions = _directions(probe())
     cosines = np.sum(directions[pairs[:, 0]] * directions[pairs[:, 1]], axis=1)
-    kept: Values = pairs[np.abs(cosines) > 1 - _ANGLE**2 / 2]
-    return kept
+    return np.asarray(pairs[np.abs(cosines) > 1 - _ANGLE**2 / 2])
 
 
 def _compared_pairs(probes: list[Values], example: Array) -> Values:
@@ -110,15 +101,13 @@ def _compared_pairs(probes: list[Values], example: Array) -> Values:
     xp = namespace(example)
     directions = xp.asarray(_directions(probes), **like(example))
     m, least = directions.shape[0], 1 - _ANGLE**2 / 2
-    height = max(1, _BLOCK_ENTRIES // m)
     found = [np.empty((0, 2), np.intp)]
-    for first in range(0, m, height):
-        rows = directions[first : min(first + height, m), :]
-        cosines = rows @ xp.matrix_transpose(directions)
-        close = xp.triu((cosines > least) | (cosines < -least), k=first + 1)
+    for block in blocks_of(m, max(1, BLOCK_ENTRIES // m)):
+        cosines = directions[block, :] @ xp.matrix_transpose(directions)
+        close = xp.triu((cosines > least) | (cosines < -least), k=block.start + 1)
         if bool(xp.any(close)):
             one, other = (to_numpy(numbers) for numbers in xp.nonzero(close))
-            found.append(np.stack([first + one, other], axis=1))
+            found.append(np.stack([block.start + one, other], axis=1))
     return np.concatenate(found)
 
 
@@ -139,5 +128,4 @@ def _directions(probes: list[Values]) -> Values:
     values = np.stack(probes, axis=1).astype(float)
     values -= values.mean(axis=0)  # a part that all rows have in common makes no two of them alike
     norms = np.linalg.norm(values, axis=1, keepdims=True)
-    directions: Values = np.divide(values, norms, out=np.zeros_like(values), where=norms > 0)
-    return directions
+    return np.asarray(values / np.where(norms > 0, norms, 1.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from robustrank.backend import as_generator, namespace
+from robustrank.certificate.conclusion import NOISE_LIMIT
 from robustrank.linalg import frobenius_norm, weighted
 from robustrank.problem import Problem
 from robustrank.result import Result
@@ -14,8 +15,8 @@ _CLEAR_OF_NOISE = 3.0
 _ABOVE_NOISE = 1.3
 # A column that is missing looks like noise of its size. With fewer inliers than this for each
 # degree of freedom of the given rank, it may not show in the back-projection, so the noise must be
-# small.
-FEW_INLIERS, _SMALL_NOISE = 3.0, 0.05
+# less than half of what is certified.
+FEW_INLIERS = 3.0
 
 
 def rank_above_noise(problem: Problem, result: Result) -> int:
@@ -36,7 +37,7 @@ def rank_may_be_too_low(problem: Problem, result: Result) -> bool:
     """
     certificate = result.certificate
     few = certificate.inliers < FEW_INLIERS * problem.degrees_of_freedom
-    if few and certificate.noise > _SMALL_NOISE:
+    if few and certificate.noise > NOISE_LIMIT / 2:
         return True
     problem = problem.with_unit_rows
     residual = result.residual * problem.row_factors

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import betainc
 
 from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.certificate.determination import changed_parts, unchecked, undetermined_part
-from robustrank.certificate.parts import Labels, Selection, name_parts
+from robustrank.certificate.parts import Labels, Selection, Values, name_parts
 from robustrank.linalg import TangentMap, degrees_of_freedom, share_counts, share_maxima, share_sums
-
-Values = np.ndarray[Any, Any]
 
 # A measurement informs a row or a column of the matrix if it depends on it at all: its share is
 # at least this share of that of the measurement that depends on it most.
@@ -74,7 +71,7 @@ class Support:
         if not len(dropped):
             return self
         rows, columns = np.split(self.decided & ~parts, [len(self.rows)])
-        named = f"{objection}: {name_parts(dropped.tolist(), len(rows))}"
+        named = f"{objection}: {name_parts(dropped, len(rows))}"
         return Support(rows, columns, self.fitted, (*self.objections, named))
 
 
@@ -195,17 +192,14 @@ class Informing:
                 return support
             fitted = self._array(support.fitted * 1.0)
             change = undetermined_part(self.tangent, fitted)
-            if change is not None:
-                smaller = support.without(
-                    changed_parts(self.tangent, change, support.decided), UNDETERMINED
-                )
-                if smaller is not support:
-                    support = smaller
-                    continue
-            missing = unchecked(self.tangent, fitted, self.labels)
-            if not missing.any():
-                return support
-            support = replace(support, fitted=support.fitted & ~missing)
+            changed = changed_parts(self.tangent, change, support.decided)
+            smaller = support.without(changed, UNDETERMINED)
+            if smaller is support:
+                missing = unchecked(self.tangent, fitted, self.labels)
+                if not missing.any():
+                    return support
+                smaller = replace(support, fitted=support.fitted & ~missing)
+            support = smaller
         return support.without(support.decided, UNCHECKED)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from robustrank.backend import Array, epsilon, namespace, to_numpy
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.watch import Watch
-from robustrank.linalg import Point, approximate_svd_by_products, point_of
+from robustrank.linalg import Point, leading_svd_by_products, point_of
 from robustrank.operators import soft_weights
 
 
@@ -117,13 +117,14 @@ def _spectral_start(
     """
     n1, n2 = sample.shape
     rows, columns = (soft_weights(one, width) * one for one in values)
-    left, leading, right = approximate_svd_by_products(
+    left, leading, right = leading_svd_by_products(
         lambda V: sample.by_rows.sums(rows, V),
         lambda U: sample.by_columns.sums(columns, U),
         (n1, n2),
         rank,
         rng,
         example=rows[:1],
+        approximate=True,
     )
     share = float(namespace(rows).sum(soft_weights(values[0], width))) / (n1 * n2)
     return *Point(left, leading / share, right).balanced, float(leading[0])

@@ -19,7 +19,6 @@ from robustrank.linalg.low_rank import (
     Factors,
     Point,
     Triplets,
-    approximate_svd_by_products,
     degrees_of_freedom,
     distance,
     leading_svd,
@@ -31,6 +30,7 @@ from robustrank.linalg.low_rank import (
     symmetric_factors,
 )
 from robustrank.linalg.tangent import (
+    BLOCK_ENTRIES,
     NormalMap,
     Shares,
     TangentMap,
@@ -63,6 +63,7 @@ from robustrank.linalg.vectors import (
 )
 
 __all__ = [
+    "BLOCK_ENTRIES",
     "MOST_LEVERAGE",
     "ROUNDINGS",
     "TOLERANCE",
@@ -74,7 +75,6 @@ __all__ = [
     "TangentView",
     "Triplets",
     "admissible",
-    "approximate_svd_by_products",
     "as_vector",
     "blocks_of",
     "conjugate_gradient_iterates",

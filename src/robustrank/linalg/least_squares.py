@@ -75,15 +75,33 @@ def solve_normal_equations(
     tolerance: Array,
     max_iterations: int = _MAX_ITERATIONS,
 ) -> Array:
-    """The W with J*(w J(W)) + damping W = ``right``, to a relative tolerance."""
+    """The W with J*(w J(W)) + damping W = ``right``, to a relative tolerance.
+
+    Where a factorization would take longer, it is found by conjugate gradients. The normal matrix
+    is often close to a multiple of the identity, so few products are needed. If it has diagonal
+    blocks to offer, their inverses are the preconditioner.
+    """
     xp = namespace(right)
-    W = solve_directly(tangent, weights, right, damping)
-    if W is None:
-        return _solve_iteratively(tangent, weights, right, damping, tolerance, max_iterations)
-    # Where the factorization failed, take a gradient step whose length assumes that the normal
-    # matrix is a multiple of the identity. Testing for failure first would synchronize the GPU.
-    gradient = right / (xp.sum(weights, axis=-1) + damping)[..., None, None]
-    return xp.where(xp.isfinite(W), W, gradient)
+    direct = solve_directly(tangent, weights, right, damping)
+    if direct is not None:
+        # Where the factorization failed, take a gradient step whose length assumes that the normal
+        # matrix is a multiple of the identity. Testing for failure first would synchronize the GPU.
+        gradient = right / (xp.sum(weights, axis=-1) + damping)[..., None, None]
+        return xp.where(xp.isfinite(direct), direct, gradient)
+    normal = tangent.normal_map(weights)
+    iterates = conjugate_gradient_iterates(
+        lambda W: normal(W) + damping[..., None, None] * W, right, preconditioner(normal, damping)
+    )
+    W, energy = next(iterates)
+    target_energy = energy * tolerance**2
+    done = energy <= target_energy
+    for _ in range(max_iterations):
+        if bool(xp.all(done)):
+            break
+        closer, energy = next(iterates)
+        W = xp.where(done[..., None, None], W, closer) if done.ndim else closer
+        done = done | (energy <= target_energy)  # final, whatever rounding does to it later
+    return W if normal.blocks is None else without_null_directions(tangent, W)
 
 
 def solve_directly(
@@ -140,39 +158,6 @@ def _definite_normal_matrix(tangent: TangentMap, weights: Array, damping: Array)
     matrix += xp.matrix_transpose(null) @ (stiffness * null)
     matrix += damping[..., None, None] * xp.eye(matrix.shape[-1], **like(weights))
     return matrix
-
-
-def _solve_iteratively(
-    tangent: TangentMap,
-    weights: Array,
-    right: Array,
-    damping: Array,
-    tolerance: Array,
-    max_iterations: int,
-) -> Array:
-    """The same by conjugate gradients on the normal equations.
-
-    The normal matrix is often close to a multiple of the identity, so few products are needed. If
-    it has diagonal blocks to offer, their inverses are the preconditioner.
-    """
-    xp = namespace(right)
-
-    normal = tangent.normal_map(weights)
-    precondition = preconditioner(normal, damping)
-    product = normal.product
-    iterates = conjugate_gradient_iterates(
-        lambda W: product(W) + damping[..., None, None] * W, right, precondition
-    )
-    W, energy = next(iterates)
-    target_energy = energy * tolerance**2
-    done = energy <= target_energy
-    for _ in range(max_iterations):
-        if bool(xp.all(done)):
-            break
-        closer, energy = next(iterates)
-        W = xp.where(done[..., None, None], W, closer) if done.ndim else closer
-        done = done | (energy <= target_energy)  # final, whatever rounding does to it later
-    return W if normal.blocks is None else without_null_directions(tangent, W)
 
 
 def preconditioner(normal: NormalMap, damping: Array) -> Callable[[Array], Array]:

@@ -87,11 +87,15 @@ def leading_svd_by_products(
     rank: int,
     rng: np.random.Generator,
     example: Array,
+    *,
+    approximate: bool = False,
 ) -> Triplets:
     """The same for a matrix G that is known only through G·V and Gᵀ·U, as arrays like ``example``.
 
     A small G is formed by multiplying the identity; a large one goes through Lanczos, whose
-    vectors are kept in NumPy.
+    vectors are kept in NumPy. If the triplets may be ``approximate``, it takes a few subspace
+    iterations from random vectors instead, whatever the singular values are; the Lanczos method
+    takes long where they are close to each other.
     """
     xp = namespace(example)
     n1, n2 = shape
@@ -100,6 +104,9 @@ def leading_svd_by_products(
             return leading_svd(times(xp.eye(n2, **like(example))), rank, rng)
         transposed = transpose_times(xp.eye(n1, **like(example)))
         return leading_svd(xp.matrix_transpose(transposed), rank, rng)
+    if approximate:
+        left, values, right_t = _subspace_iterations(times, transpose_times, n2, rank, rng, example)
+        return left[:, :rank], values[:rank], xp.matrix_transpose(right_t)[:, :rank]
     from scipy.sparse.linalg import LinearOperator
 
     def through(product: Callable[[Array], Array]) -> Callable[[Any], Any]:
@@ -115,46 +122,29 @@ def leading_svd_by_products(
     return left, values, xp.matrix_transpose(right_t)
 
 
-def approximate_svd_by_products(
-    times: Callable[[Array], Array],
-    transpose_times: Callable[[Array], Array],
-    shape: tuple[int, int],
-    rank: int,
-    rng: np.random.Generator,
-    example: Array,
-) -> Triplets:
-    """Like ``leading_svd_by_products``, but a large G is decomposed approximately.
-
-    It takes a few subspace iterations from random vectors, whatever the singular values are; the
-    Lanczos method takes long where they are close to each other.
-    """
-    if not _is_large(shape, rank):
-        return leading_svd_by_products(times, transpose_times, shape, rank, rng, example)
-    xp = namespace(example)
-    left, values, right_t = _subspace_iterations(
-        times,
-        transpose_times,
-        xp.asarray(rng.standard_normal((shape[1], rank + _MORE_VECTORS)), **like(example)),
-    )
-    return left[:, :rank], values[:rank], xp.matrix_transpose(right_t)[:, :rank]
-
-
 def _by_subspace_iterations(matrix: Array, rank: int) -> Triplets:
     """(left, values, rightᵀ), approximately, of a NumPy matrix; the same for the same matrix.
 
     The products are so small that BLAS computes them in one thread up to about 150 × 120. Its other
     threads would spin for a tenth of a second, while the next kernels need the cores.
     """
-    rng = np.random.default_rng(0)
-    start = rng.standard_normal((matrix.shape[1], rank + _MORE_VECTORS)).astype(matrix.dtype)
-    return _subspace_iterations(lambda V: matrix @ V, lambda U: matrix.T @ U, start)
+    rng, columns = np.random.default_rng(0), matrix.shape[1]
+    return _subspace_iterations(
+        lambda V: matrix @ V, lambda U: matrix.T @ U, columns, rank, rng, matrix
+    )
 
 
 def _subspace_iterations(
-    times: Callable[[Array], Array], transpose_times: Callable[[Array], Array], V: Array
+    times: Callable[[Array], Array],
+    transpose_times: Callable[[Array], Array],
+    columns: int,
+    rank: int,
+    rng: np.random.Generator,
+    example: Array,
 ) -> Triplets:
-    """(left, values, rightᵀ) of approximate triplets, one for each column of V."""
-    xp = namespace(V)
+    """(left, values, rightᵀ) of approximate triplets, a few more than the rank."""
+    xp = namespace(example)
+    V = xp.asarray(rng.standard_normal((columns, rank + _MORE_VECTORS)), **like(example))
     for _ in range(_SUBSPACE_ITERATIONS):
         U = xp.linalg.qr(times(V))[0]
         V = xp.linalg.qr(transpose_times(U))[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -131,7 +132,6 @@ class TangentView:
     before: Callable[[int], None] = lambda _: None
 
     rows = None  # not copied: what follows from the rows is computed from those of the inner map
-    shares = None
 
     @property
     def U(self) -> Array:
@@ -171,9 +171,8 @@ class TangentView:
     def adjoint(self, w: Array) -> Array:
         """The adjoint of ``apply``."""
         self.before(1)
-        w = w if self.factors is None else self.factors * w
-        W = self.outward(self.inner.adjoint(self.scattered(w)))
-        return W if self.factor is None else self.factor * W
+        W = self.outward(self.inner.adjoint(self.scattered(_times(self.factors, w))))
+        return _times(self.factor, W)
 
     def normal_map(self, weights: Array) -> NormalMap:
         """The map from W to ``adjoint(weights * apply(W))``."""
@@ -181,22 +180,25 @@ class TangentView:
 
         def product(W: Array) -> Array:
             self.before(2)
-            if self.factor is None:
-                return self.outward(normal(self.inward(W)))
             # The square of the factor could overflow.
-            return self.factor * self.outward(normal(self.inward(self.factor * W)))
+            W = self.outward(normal(self.inward(_times(self.factor, W))))
+            return _times(self.factor, W)
 
-        changed = self.symmetric or self.transposed or self.mask is not None
-        if normal.blocks is None or changed:
+        given = normal.blocks
+        if given is None or self.symmetric or self.transposed or self.mask is not None:
             return NormalMap(product)
-        given, factor = normal.blocks, 1.0 if self.factor is None else self.factor
-        return NormalMap(product, lambda: factor * (factor * given()))
+        return NormalMap(product, lambda: _times(self.factor, _times(self.factor, given())))
+
+    @property
+    def shares(self) -> Shares | None:
+        """Those of the inner map, in the measurements that are kept; None if it has none."""
+        self.before(0)
+        inner = self.inner.shares
+        return None if inner is None else _SharesOfView(self, inner)
 
     def scaled(self, values: Array) -> Array:
         """One value for each kept measurement, times the factors."""
-        if self.factors is not None:
-            values = self.factors * values
-        return values if self.factor is None else self.factor * values
+        return _times(self.factor, _times(self.factors, values))
 
     def squared(self, values: Array) -> Array:
         """One value for each kept measurement, times the squares of the row factors."""
@@ -214,20 +216,25 @@ class TangentView:
 
     def inward(self, W: Array) -> Array:
         """The W of the inner map."""
-        if self.transposed:
-            return halves_swapped(W, self.U.shape[-2], axis=-2)
-        return self._projected(W)
+        return self.parts_inward(self._projected(W), axis=-2)
 
     def outward(self, W: Array) -> Array:
         """The adjoint of ``inward``."""
-        if self.transposed:
-            return halves_swapped(W, self.V.shape[-2], axis=-2)
-        return self._projected(W)
+        return self.parts_outward(self._projected(W), axis=-2)
+
+    def parts_inward(self, parts: Array, axis: int = -1) -> Array:
+        """One element for each row and then each column of M, in the order of the inner map."""
+        return self._rolled(parts, -self.U.shape[-2], axis)
+
+    def parts_outward(self, parts: Array, axis: int = -1) -> Array:
+        """The inverse of ``parts_inward``."""
+        return self._rolled(parts, self.U.shape[-2], axis)
+
+    def _rolled(self, parts: Array, shift: int, axis: int) -> Array:
+        return namespace(parts).roll(parts, shift, axis=axis) if self.transposed else parts
 
     def _projected(self, W: Array) -> Array:
-        if self.symmetric:
-            return self.symmetric_part(W)
-        return W if self.mask is None else self.mask * W
+        return self.symmetric_part(W) if self.symmetric else _times(self.mask, W)
 
     def symmetric_part(self, W: Array) -> Array:
         """The W whose change dU Vᵀ + U dVᵀ is the symmetric part of that of W.
@@ -241,42 +248,52 @@ class TangentView:
         swapped = xp.concat([dV @ S, dU @ xp.matrix_transpose(S)], axis=-2)
         return (W + swapped) / 2
 
+    def symmetric_rows(self, matrix: Array) -> Array:
+        """The symmetric part of each row of a matrix, which stands for a W."""
+        return as_vector(self.symmetric_part(from_vector(matrix, self.U.shape[-1])))
+
     def symmetric_matrix_part(self, matrix: Array) -> Array:
         """P ``matrix`` P for a symmetric matrix that acts on ``as_vector(W)``."""
-        transposed = namespace(matrix).matrix_transpose(self._symmetric_rows(matrix))
-        return self._symmetric_rows(transposed)
+        transposed = namespace(matrix).matrix_transpose(self.symmetric_rows(matrix))
+        return self.symmetric_rows(transposed)
 
-    def stiffness(self, matrix: Array, weight: Array) -> Array:
-        """``weight`` times the projection onto the W that are not admissible."""
-        eye = namespace(matrix).eye(matrix.shape[-1], **like(matrix))
-        return weight * (eye - self._symmetric_rows(eye))
 
-    def _symmetric_rows(self, matrix: Array) -> Array:
-        """The symmetric part of each row, which stands for a W."""
-        return as_vector(self.symmetric_part(from_vector(matrix, self.U.shape[-1])))
+@dataclass(frozen=True, eq=False)
+class _SharesOfView:
+    """The shares of a view. The factors and projections of a view do not change them."""
+
+    view: TangentView
+    inner: Shares
+
+    def maxima(self, chosen: Array) -> Array:
+        return self.view.parts_outward(self.inner.maxima(self.view.scattered(chosen)))
+
+    def counts(self, least: Array, weights: Array) -> Array:
+        least = self.view.parts_inward(least)
+        return self.view.parts_outward(self.inner.counts(least, self.view.scattered(weights)))
+
+    def sums(self, least: Array, parts: Array) -> Array:
+        least, parts = self.view.parts_inward(least), self.view.parts_inward(parts)
+        return self.view.kept(self.inner.sums(least, parts))
+
+
+def _times(factor: Array | None, values: Array) -> Array:
+    """factor · values, or the values where there is no factor."""
+    return values if factor is None else factor * values
 
 
 def scattered(values: Array, rows: Array, size: int) -> Array:
-    """A vector of this size with these values at these increasing rows, and zeros elsewhere."""
+    """Vectors of this size with these values at these increasing rows, and zeros elsewhere."""
     xp = namespace(values)
     numbers = xp.arange(size, **like(rows))
     places = xp.clip(xp.searchsorted(rows, numbers), max=rows.shape[0] - 1)
     chosen = xp.take(rows, places) == numbers
-    return xp.where(chosen, xp.take(values, places), xp.zeros(size, **like(values)))
-
-
-def halves_swapped(x: Array, upper: int, axis: int = -1) -> Array:
-    """An axis, the last one or the one before it, with its first elements moved to the end."""
-    if axis == -1:
-        halves = [x[..., upper:], x[..., :upper]]
-    else:
-        halves = [x[..., upper:, :], x[..., :upper, :]]
-    return namespace(x).concat(halves, axis=axis)
+    return xp.where(chosen, xp.take(values, places, axis=-1), xp.zeros(size, **like(values)))
 
 
 _BLOCK_ROWS, _BLOCK_ROWS_ON_GPU = 512, 4096
-# Entries of a block of rows that are computed, and not stored.
-_BLOCK_ENTRIES = 2**20
+# Entries of a block that are computed, and not stored.
+BLOCK_ENTRIES = 2**20
 
 
 def normal_matrix(tangent: TangentMap, weights: Array) -> Array | None:
@@ -286,11 +303,11 @@ def normal_matrix(tangent: TangentMap, weights: Array) -> Array | None:
     """
     if isinstance(tangent, TangentView):
         return _normal_matrix_of_view(tangent, weights)
-    if tangent.rows is None:
-        return None
-    total: Array | None = None
-    for block, rows in row_blocks(tangent):
-        part = _normal_matrix_of_rows(rows, weights[..., block])
+    xp, total = namespace(weights), None
+    for block, flat in _flat_blocks(tangent):
+        # A product of a matrix with its own transpose takes half the time.
+        scaled = xp.sqrt(weights[..., block, None]) * flat
+        part = xp.matrix_transpose(scaled) @ scaled
         total = part if total is None else total + part
     return total
 
@@ -302,62 +319,36 @@ def quadratic_forms(tangent: TangentMap, matrix: Array) -> Array | None:
     """
     if isinstance(tangent, TangentView):
         return _quadratic_forms_of_view(tangent, matrix)
-    if tangent.rows is None:
-        return None
     xp = namespace(matrix)
-    parts = [
-        xp.sum((flat @ matrix) * flat, axis=-1)
-        for _, rows in row_blocks(tangent)
-        for _, flat in _flat_blocks(rows)
-    ]
-    return xp.concat(parts, axis=-1)
+    parts = [xp.sum((flat @ matrix) * flat, axis=-1) for _, flat in _flat_blocks(tangent)]
+    return xp.concat(parts, axis=-1) if parts else None
 
 
 def admissible(tangent: TangentMap, W: Array) -> Array:
     """The part of W along which the matrix may change: all of it, unless it is symmetric."""
     if not isinstance(tangent, TangentView):
         return W
-    if tangent.transposed:
-        return tangent.outward(admissible(tangent.inner, tangent.inward(W)))
     if tangent.symmetric or tangent.mask is not None:
         return tangent.inward(W)
-    return admissible(tangent.inner, W)
+    return tangent.outward(admissible(tangent.inner, tangent.inward(W)))
 
 
 def share_maxima(tangent: TangentMap, chosen: Array) -> Array | None:
     """The largest share of each row and column of the matrix; see ``Shares.maxima``."""
-    if not isinstance(tangent, TangentView):
-        return None if tangent.shares is None else tangent.shares.maxima(chosen)
-    tangent.before(0)
-    maxima = share_maxima(tangent.inner, tangent.scattered(chosen))
-    if maxima is None or not tangent.transposed:
-        return maxima
-    return halves_swapped(maxima, tangent.V.shape[-2])
+    shares = tangent.shares
+    return None if shares is None else shares.maxima(chosen)
 
 
 def share_counts(tangent: TangentMap, least: Array, weights: Array) -> Array | None:
     """The weight of measurements with a share above ``least``; see ``Shares.counts``."""
-    if not isinstance(tangent, TangentView):
-        return None if tangent.shares is None else tangent.shares.counts(least, weights)
-    tangent.before(0)
-    if tangent.chosen is not None:
-        each = [tangent.scattered(weights[k, :]) for k in range(weights.shape[0])]
-        weights = namespace(weights).stack(each, axis=0)
-    if not tangent.transposed:
-        return share_counts(tangent.inner, least, weights)
-    counts = share_counts(tangent.inner, halves_swapped(least, tangent.U.shape[-2]), weights)
-    return None if counts is None else halves_swapped(counts, tangent.V.shape[-2])
+    shares = tangent.shares
+    return None if shares is None else shares.counts(least, weights)
 
 
 def share_sums(tangent: TangentMap, least: Array, parts: Array) -> Array | None:
     """The weight of rows and columns with a share above ``least``; see ``Shares.sums``."""
-    if not isinstance(tangent, TangentView):
-        return None if tangent.shares is None else tangent.shares.sums(least, parts)
-    tangent.before(0)
-    if tangent.transposed:
-        least, parts = (halves_swapped(one, tangent.U.shape[-2]) for one in (least, parts))
-    sums = share_sums(tangent.inner, least, parts)
-    return None if sums is None else tangent.kept(sums)
+    shares = tangent.shares
+    return None if shares is None else shares.sums(least, parts)
 
 
 def row_blocks(tangent: TangentMap) -> Iterator[tuple[slice, Array]]:
@@ -365,11 +356,11 @@ def row_blocks(tangent: TangentMap) -> Iterator[tuple[slice, Array]]:
     m, rows = tangent.measurements, tangent.rows
     if rows is None:
         return
-    if tangent.reads:
-        yield slice(0, m), rows(slice(0, m))
-        return
-    unknowns = tangent.U.shape[1] * (tangent.U.shape[0] + tangent.V.shape[0])
-    for block in blocks_of(m, max(1, _BLOCK_ENTRIES // unknowns)):
+    height = m
+    if not tangent.reads:
+        unknowns = math.prod(tangent.U.shape) + math.prod(tangent.V.shape)
+        height = max(1, BLOCK_ENTRIES // unknowns)
+    for block in blocks_of(m, height):
         yield block, rows(block)
 
 
@@ -379,23 +370,14 @@ def blocks_of(size: int, height: int) -> Iterator[slice]:
         yield slice(first, min(first + height, size))
 
 
-def _normal_matrix_of_rows(rows: Array, weights: Array) -> Array:
-    """Σ w_i j_i j_iᵀ, accumulated in blocks so that the rows are not copied."""
-    xp, size = namespace(rows), rows.shape[-1] * rows.shape[-2]
-    total = xp.zeros((*rows.shape[:-3], size, size), **like(weights))
-    for block, flat in _flat_blocks(rows):
-        # A product of a matrix with its own transpose takes half the time.
-        scaled = xp.sqrt(weights[..., block, None]) * flat
-        total += xp.matrix_transpose(scaled) @ scaled
-    return total
-
-
-def _flat_blocks(rows: Array) -> Iterator[tuple[slice, Array]]:
-    """Blocks of rows, (k, r (n1 + n2))."""
-    *leading, m, r, n = rows.shape
-    flat = namespace(rows).reshape(rows, (*leading, m, r * n))
-    for block in blocks_of(m, _BLOCK_ROWS_ON_GPU if on_gpu(rows) else _BLOCK_ROWS):
-        yield block, flat[..., block, :]
+def _flat_blocks(tangent: TangentMap) -> Iterator[tuple[slice, Array]]:
+    """The rows of a map as vectors, (k, r (n1 + n2)), in blocks so that they are not copied."""
+    for rows_of, rows in row_blocks(tangent):
+        *leading, m, r, n = rows.shape
+        flat = namespace(rows).reshape(rows, (*leading, m, r * n))
+        for block in blocks_of(m, _BLOCK_ROWS_ON_GPU if on_gpu(rows) else _BLOCK_ROWS):
+            numbers = slice(rows_of.start + block.start, rows_of.start + block.stop)
+            yield numbers, flat[..., block, :]
 
 
 def _normal_matrix_of_view(view: TangentView, weights: Array) -> Array | None:
@@ -403,15 +385,16 @@ def _normal_matrix_of_view(view: TangentView, weights: Array) -> Array | None:
     if view.transposed or view.mask is not None:
         return None
     inner = view.scattered(view.squared(weights))
-    matrix = normal_matrix(view.inner, inner if view.factor is None else view.factor * inner)
+    matrix = normal_matrix(view.inner, _times(view.factor, inner))
     if matrix is None:
         return None
-    if view.factor is not None:
-        matrix = view.factor * matrix
+    matrix = _times(view.factor, matrix)
     if not view.symmetric:
         return matrix
-    stiffness = namespace(weights).sum(weights, axis=-1)[..., None, None]
-    return view.symmetric_matrix_part(matrix) + view.stiffness(matrix, stiffness)
+    xp = namespace(weights)
+    eye, stiffness = xp.eye(matrix.shape[-1], **like(matrix)), xp.sum(weights, axis=-1)
+    not_admissible = stiffness[..., None, None] * (eye - view.symmetric_rows(eye))
+    return view.symmetric_matrix_part(matrix) + not_admissible
 
 
 def _quadratic_forms_of_view(view: TangentView, matrix: Array) -> Array | None:
@@ -420,8 +403,5 @@ def _quadratic_forms_of_view(view: TangentView, matrix: Array) -> Array | None:
         return None
     if view.symmetric:
         matrix = view.symmetric_matrix_part(matrix)
-    forms = quadratic_forms(view.inner, matrix if view.factor is None else view.factor * matrix)
-    if forms is None:
-        return None
-    forms = view.squared(view.kept(forms))
-    return forms if view.factor is None else view.factor * forms
+    forms = quadratic_forms(view.inner, _times(view.factor, matrix))
+    return None if forms is None else _times(view.factor, view.squared(view.kept(forms)))

@@ -57,9 +57,7 @@ def quantile_index(m: int, p: float) -> int:
     if not 0 < p < 1:
         raise ValueError(f"p={p} is not a quantile level; expected 0 < p < 1")
     k = max(math.ceil(p * m) - 1, 0)
-    if k > 0 and k / m >= p:
-        k -= 1
-    return k
+    return k - 1 if k > 0 and k / m >= p else k
 
 
 def sample_quantile(values: Array, p: float) -> Array:

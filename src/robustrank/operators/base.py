@@ -14,13 +14,14 @@ from robustrank.linalg import (
     Factors,
     TangentMap,
     Triplets,
-    approximate_svd_by_products,
     leading_svd_by_products,
     lower_median,
 )
 from robustrank.operators.tangent import UnstoredTangent
 
 _GAIN_PROBES = 8
+# The columns of the factors of a random matrix; several reduce the spread of its measurements.
+PROBE_COLUMNS = 8
 
 
 class OutOfTime(Exception):  # noqa: N818  # not an error
@@ -180,8 +181,9 @@ class Operator(ABC):
             _, GtU = self.backproject(w, U, _no_columns(U, n2))
             return GtU if plus is None else GtU + plus[1] @ (transpose(plus[0]) @ U)
 
-        svd = approximate_svd_by_products if approximate else leading_svd_by_products
-        return svd(times, transpose_times, (n1, n2), rank, rng, example=w)
+        return leading_svd_by_products(
+            times, transpose_times, (n1, n2), rank, rng, example=w, approximate=approximate
+        )
 
     def row_norms(self, probes: int = 32, rng: int = 0) -> Array:
         """The norms ‖A_i‖_F, of shape (m,). Default: estimated by measuring random matrices.
@@ -196,7 +198,7 @@ class Operator(ABC):
         """
         generator = np.random.default_rng(rng)
         n1, n2 = self.matrix_shape
-        columns = min(8, n1, n2)  # several columns reduce the spread
+        columns = min(PROBE_COLUMNS, n1, n2)
         total: Array = 0.0
         for _ in range(probes):
             U, V = (draw(self, generator, n, columns) for n in (n1, n2))
