@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import stdtrit  # the quantiles of Student's t
 
-from robustrank.backend import Array, is_array, like, namespace, to_numpy
+from robustrank.backend import is_array, to_numpy
 
 Values = np.ndarray[Any, Any]
 
@@ -76,25 +76,6 @@ def checked_positions(given: Any, size: int, name: str) -> Values:
         wrong = numbers.min() if numbers.min() < 0 else numbers.max()
         raise IndexError(f"{name} contains {wrong}; expected numbers from 0 to {size - 1}")
     return numbers
-
-
-def broadcast_positions(rows: Values, columns: Values) -> tuple[Values, Values, tuple[int, ...]]:
-    """Row and column numbers as vectors of the same length, and the shape of both together."""
-    shape = np.broadcast_shapes(rows.shape, columns.shape)
-    own, other = (np.broadcast_to(one, shape).reshape(-1).copy() for one in (rows, columns))
-    return own, other, shape
-
-
-def entries_at(
-    left: Array, right: Array, positions: tuple[Values, Values, tuple[int, ...]]
-) -> Array:
-    """The entries of left · rightᵀ at positions of ``broadcast_positions``."""
-    xp, (rows, columns, shape) = namespace(left), positions
-    P, Q = (
-        xp.take(factor, xp.asarray(at, device=like(factor)["device"]), axis=0)
-        for factor, at in ((left, rows), (right, columns))
-    )
-    return xp.reshape(xp.sum(P * Q, axis=1), shape)
 
 
 def interval_around(
