@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from robustrank.api.running import (
-    Interrupted,
     checked_problem,
-    interruption,
     memory_needed,
     positive_semidefinite,
+    returned,
     solver_from,
     with_remedy,
 )
@@ -101,23 +101,14 @@ def recover_many(
     if batch is not None:
         check_count(batch=batch)
 
-    def validated(pair: Any) -> Problem:
-        return _problem(pair, rank or 1, shape, device, symmetric or psd)
-
-    together = batch if rank is not None else 1
-    results = _results(
-        _each(iter(problems), validated), rank, chosen, together, generator, symmetric or psd
+    validated = partial(
+        _problem, rank=rank or 1, shape=shape, device=device, symmetric=symmetric or psd
     )
-    return _positive(results) if psd else results
-
-
-def _positive(results: Iterator[Result]) -> Iterator[Result]:
-    """The results for matrices that are known to be positive semidefinite."""
-    try:
-        for result in results:
-            yield positive_semidefinite(result)
-    except Interrupted as interruption:
-        raise Interrupted(positive_semidefinite(interruption.result)) from None
+    batch_size = partial(_batch_size, chosen=chosen, batch=1 if rank is None else batch)
+    solved = partial(
+        _solve_batch, rank=rank, chosen=chosen, generator=generator, symmetric=symmetric, psd=psd
+    )
+    return _results(_each(iter(problems), validated), batch_size, solved)
 
 
 def _each(problems: Iterator[Any], validated: Callable[[Any], Problem]) -> Iterator[Problem]:
@@ -144,12 +135,10 @@ def _problem(
 
 def _results(
     problems: Iterator[Problem],
-    rank: int | None,
-    chosen: Solver[Any] | Portfolio,
-    batch: int | None,
-    generator: np.random.Generator,
-    symmetric: bool,
+    batch_size: Callable[[Problem], int],
+    solved: Callable[[list[Problem]], Iterator[Result]],
 ) -> Iterator[Result]:
+    """The results of all problems: those that can be are solved in batches."""
     waiting: list[Problem] = []
     size, failure, more = 1, None, True
     while more:
@@ -159,14 +148,14 @@ def _results(
             problem, failure = None, error
         more = problem is not None
         if waiting and not (problem and problem.can_be_batched_with(waiting[0])):
-            yield from _solve_batch(waiting, rank, chosen, generator, symmetric)
+            yield from solved(waiting)
             waiting = []
         if problem is not None:
-            size = size if waiting else _batch_size(problem, chosen, batch)
+            size = size if waiting else batch_size(problem)
             waiting.append(problem)
         del problem
         if len(waiting) == size:
-            yield from _solve_batch(waiting, rank, chosen, generator, symmetric)
+            yield from solved(waiting)
             waiting = []
     if failure is not None:
         raise failure
@@ -188,12 +177,12 @@ def _solve_batch(
     chosen: Solver[Any] | Portfolio,
     generator: np.random.Generator,
     symmetric: bool,
+    psd: bool,
 ) -> Iterator[Result]:
     """The results of problems that are solved together: the first solver runs on all at once.
 
     The others, if they are needed, run on each problem by itself.
     """
-    known = rank is not None
     run, results = Run(), list[Result]()
     needed = sum(memory_needed(problem.operator) for problem in problems)
     threads = limited_blas_threads(threads_for(sum(problem.numbers for problem in problems)))
@@ -201,19 +190,24 @@ def _solve_batch(
         firsts = _first_outcomes(problems, chosen, generator, run)
         finish = solve if run.stopped is None else _as_far_as_known
         for problem, first in zip(problems, firsts, strict=True):
-            found = finish(problem, chosen, generator, run, rank_is_known=known, first=first)
+            found = finish(
+                problem, chosen, generator, run, rank_is_known=rank is not None, first=first
+            )
             results.append(found)
-            if run.stopped is not None and (finish is solve or not results[-1].certified):
+            if run.stopped is not None and (finish is solve or not found.certified):
                 break
     share = run.seconds / len(problems)
-    for k, result in enumerate(results):
-        complete = replace(
-            result, passes=problems[k].counter.passes, seconds=share, symmetric=symmetric
+    for problem, result in zip(problems, results, strict=False):
+        whole = replace(
+            with_remedy(result, problem, rank),
+            passes=problem.counter.passes,
+            seconds=share,
+            symmetric=symmetric or psd,
         )
-        complete = with_remedy(complete, problems[k], rank)
-        if run.stopped is StopReason.INTERRUPTED and k == len(results) - 1:
-            raise interruption(run, replace(complete, stopped=run.stopped))
-        yield complete
+        whole = positive_semidefinite(whole) if psd else whole
+        if run.stopped is StopReason.INTERRUPTED and result is results[-1]:
+            whole = returned(run, replace(whole, stopped=run.stopped))
+        yield whole
 
 
 def _first_outcomes(
@@ -246,9 +240,9 @@ def _as_far_as_known(
     """The result of the first solver for one problem of a batch that was stopped."""
     solver = chosen.solvers[0]
     if first is not None and first.reason is not StopReason.INTERRUPTED:
-        alone: Solver[Any] | Portfolio = solver
-        if isinstance(chosen, Portfolio):
-            alone = replace(chosen, solvers=(solver,))
+        alone: Solver[Any] | Portfolio = (
+            replace(chosen, solvers=(solver,)) if isinstance(chosen, Portfolio) else solver
+        )
         result = solve(problem, alone, generator, Run(), rank_is_known=rank_is_known, first=first)
         return result if result.certified else replace(result, stopped=run.stopped)
     with full_precision(problem.y), np.errstate(all="ignore"):

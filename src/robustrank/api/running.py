@@ -124,13 +124,13 @@ def validation() -> Iterator[None]:
         ) from None
 
 
-def interruption(run: Run, result: Result) -> Interrupted | SensingDataLost:
-    """What to raise with the result of a run that Ctrl-C or lost data has ended."""
+def returned(run: Run, result: Result) -> Result:
+    """The result of a run; if Ctrl-C or lost data has ended it, an exception has the result."""
+    if run.stopped is not StopReason.INTERRUPTED:
+        return result
     if run.lost is None:
-        return Interrupted(result)
-    lost = SensingDataLost(str(run.lost), result)
-    lost.__cause__ = run.lost
-    return lost
+        raise Interrupted(result)
+    raise SensingDataLost(str(run.lost), result) from run.lost
 
 
 _EXACT = 1e-6
