@@ -223,8 +223,11 @@ def _completed(
         return data.returned(factors[0]), data.returned(factors[1])
 
     watch = Watch(run, in_user_units)
-    threads = limited_blas_threads(threads_for(int(data.values.shape[0])))
-    with full_precision(data.values), np.errstate(all="ignore"), threads:
+    with (
+        full_precision(data.values),
+        np.errstate(all="ignore"),
+        limited_blas_threads(threads_for(int(data.values.shape[0]))),
+    ):
         sample = Sample.of(part.entries, usable.of(data.values) / unit)
 
         table: RankTable | None = None
@@ -334,10 +337,9 @@ def _result(
 
 
 def _check_rank(rank: int | None, shape: tuple[int, int]) -> None:
-    if rank is None:
-        return
-    check_count(rank=rank)
-    if rank > min(shape):
+    if rank is not None:
+        check_count(rank=rank)
+    if rank is not None and rank > min(shape):
         raise ValueError(
             f"rank={rank} is larger than min(n1, n2) = {min(shape)} for a {shape[0]} × {shape[1]} "
             "matrix"

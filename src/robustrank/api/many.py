@@ -108,19 +108,7 @@ def recover_many(
     solved = partial(
         _solve_batch, rank=rank, chosen=chosen, generator=generator, symmetric=symmetric, psd=psd
     )
-    return _results(_each(iter(problems), validated), batch_size, solved)
-
-
-def _each(problems: Iterator[Any], validated: Callable[[Any], Problem]) -> Iterator[Problem]:
-    """The problems, each read and validated when it is needed."""
-    for number in itertools.count():
-        try:
-            yield validated(next(problems))
-        except StopIteration:
-            return
-        except Exception as error:
-            error.add_note(f"This was problem {number}, counted from zero.")
-            raise
+    return _results(iter(problems), validated, batch_size, solved)
 
 
 def _problem(
@@ -134,25 +122,30 @@ def _problem(
 
 
 def _results(
-    problems: Iterator[Problem],
+    pairs: Iterator[Any],
+    validated: Callable[[Any], Problem],
     batch_size: Callable[[Problem], int],
     solved: Callable[[list[Problem]], Iterator[Result]],
 ) -> Iterator[Result]:
-    """The results of all problems: those that can be are solved in batches."""
+    """The results of all problems, each of which is read and validated when it is needed."""
     waiting: list[Problem] = []
-    size, failure, more = 1, None, True
-    while more:
+    size, failure = 1, None
+    for number in itertools.count():
+        problem: Problem | None = None
         try:
-            problem = next(problems, None)
+            problem = validated(next(pairs))
+        except StopIteration:
+            pass
         except Exception as error:  # raised after the results of the problems before it
-            problem, failure = None, error
-        more = problem is not None
+            error.add_note(f"This was problem {number}, counted from zero.")
+            failure = error
         if waiting and not (problem and problem.can_be_batched_with(waiting[0])):
             yield from solved(waiting)
             waiting = []
-        if problem is not None:
-            size = size if waiting else batch_size(problem)
-            waiting.append(problem)
+        if problem is None:
+            break
+        size = size if waiting else batch_size(problem)
+        waiting.append(problem)
         del problem
         if len(waiting) == size:
             yield from solved(waiting)
@@ -167,8 +160,8 @@ def _batch_size(problem: Problem, chosen: Solver[Any] | Portfolio, batch: int | 
         return 1
     if batch is not None or not on_gpu(problem.y):
         return batch or 1
-    each = memory_needed(problem.operator)
-    return max(1, min(_LARGEST_BATCH, int(0.8 * free_memory(problem.y) / each)))
+    fitting = int(0.8 * free_memory(problem.y) / memory_needed(problem.operator))
+    return max(1, min(_LARGEST_BATCH, fitting))
 
 
 def _solve_batch(
@@ -184,9 +177,13 @@ def _solve_batch(
     The others, if they are needed, run on each problem by itself.
     """
     run, results = Run(), list[Result]()
-    needed = sum(memory_needed(problem.operator) for problem in problems)
-    threads = limited_blas_threads(threads_for(sum(problem.numbers for problem in problems)))
-    with explain_memory_errors(needed, "use a smaller batch (batch=)"), threads:
+    with (
+        explain_memory_errors(
+            sum(memory_needed(problem.operator) for problem in problems),
+            "use a smaller batch (batch=)",
+        ),
+        limited_blas_threads(threads_for(sum(problem.numbers for problem in problems))),
+    ):
         firsts = _first_outcomes(problems, chosen, generator, run)
         finish = solve if run.stopped is None else _as_far_as_known
         for problem, first in zip(problems, firsts, strict=True):
@@ -219,13 +216,14 @@ def _first_outcomes(
     """What the first solver finds for each problem of a batch; None for a single problem."""
     if len(problems) == 1:
         return [None]
-    solver, drives = chosen.solvers[0], list[Drive[Any]]()
+    solver, drive = chosen.solvers[0], None
     with full_precision(problems[0].y), np.errstate(all="ignore"):
         with run:
-            solved = [one.with_unit_rows if solver.unit_rows else one for one in problems]
-            drives.append(Drive(solved, solver, run))
-            return [*drives[0].to_the_end(generator)]
-        return [*drives[0].outcomes()] if drives else [None] * len(problems)
+            drive = Drive(
+                [one.with_unit_rows if solver.unit_rows else one for one in problems], solver, run
+            )
+            return [*drive.to_the_end(generator)]
+        return [None] * len(problems) if drive is None else [*drive.outcomes()]
 
 
 def _as_far_as_known(

@@ -199,11 +199,17 @@ def recover(
         return replace(whole, accuracy=partial(recovery_error_bars, problem, whole, as_operator))
 
     with run:
-        threads = limited_blas_threads(threads_for(problem.numbers))
-        with explain_memory_errors(memory_needed(A)), threads:
-            known = rank is not None
+        with (
+            explain_memory_errors(memory_needed(A)),
+            limited_blas_threads(threads_for(problem.numbers)),
+        ):
             result = solve(
-                problem, chosen, as_generator(rng), run, rank_is_known=known, start=factors
+                problem,
+                chosen,
+                as_generator(rng),
+                run,
+                rank_is_known=rank is not None,
+                start=factors,
             )
         if run.stopped is not StopReason.INTERRUPTED:
             return finished(with_remedy(result, problem, rank))

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, fields
-from enum import Enum
-from typing import Any
+from dataclasses import asdict, is_dataclass
+from enum import Enum, EnumType
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from robustrank.backend import shown, to_numpy
 from robustrank.files import PathLike, atomic_writer, read_npz
 from robustrank.noise import NOISE_MODELS
-from robustrank.result.certificate import Certificate, Status
-from robustrank.result.history import Attempt, Check, History, StopReason
+from robustrank.result.certificate import Status
+from robustrank.result.history import Check, History
 from robustrank.result.labels import frame_with_labels, label_array, labels_from
 from robustrank.result.observations import (
     MatrixObservations,
@@ -23,7 +24,6 @@ from robustrank.result.observations import (
     SampledObservations,
 )
 from robustrank.result.old_archives import FORMATS, current_header
-from robustrank.result.rank_table import RankRow, RankTable
 from robustrank.result.result import Alternative, Result
 
 Matrix = np.ndarray[Any, Any]
@@ -62,11 +62,12 @@ def save(result: Result, path: PathLike) -> None:
         case MatrixObservations(values):
             arrays["values"] = values
         case observations:
-            entries = map(to_numpy, observations.all())
-            arrays |= dict(zip(_ENTRIES, entries, strict=True))
+            arrays |= dict(zip(_ENTRIES, map(to_numpy, observations.all()), strict=True))
     if result.alternative is not None:
-        factors = map(to_numpy, (result.alternative.left, result.alternative.right))
-        arrays |= dict(zip(_ALTERNATIVE, factors, strict=True))
+        arrays |= {
+            "alternative_left": to_numpy(result.alternative.left),
+            "alternative_right": to_numpy(result.alternative.right),
+        }
     for name in (*_LABELS, *_UNDECIDED):
         given = getattr(result, name)
         if given is not None:
@@ -101,8 +102,10 @@ def _described(labels: Any) -> dict[str, Any] | None:
     """The type and the name of an index of pandas; its labels are an array."""
     if not hasattr(labels, "get_indexer"):
         return None
-    name = labels.name if isinstance(labels.name, str) else None
-    return {"dtype": str(labels.dtype), "name": name}
+    return {
+        "dtype": str(labels.dtype),
+        "name": labels.name if isinstance(labels.name, str) else None,
+    }
 
 
 def read_archive(path: PathLike) -> Result:
@@ -149,10 +152,10 @@ def _result(arrays: dict[str, Matrix], header: dict[str, Any]) -> Result:
     observations, forms = _observations(arrays, left, right)
     outliers = arrays["outliers"]
     _check(outliers.dtype == bool and outliers.shape in forms, "the dtype or the shape of an array")
-    _decoded(header["status"], "Status", "status")
+    _decoded(header["status"], Status, "status")
     _check(header["noise_model"] in NOISE_MODELS, "'noise_model'")
-    types = _types(Result)
-    plain = {name: _decoded(header[name], types[name], name) for name in _FIELDS}
+    kinds = get_type_hints(Result)
+    plain = {name: _decoded(header[name], kinds[name], name) for name in _FIELDS}
     _check(
         of_entries or plain["certificate"].measurements == len(outliers),
         "the number of measurements",
@@ -163,10 +166,9 @@ def _result(arrays: dict[str, Matrix], header: dict[str, Any]) -> Result:
             _LABELS, _UNDECIDED, (len(left), len(right)), strict=True
         )
     )
-    as_frame = _decoded(header["is_frame"], "bool", "is_frame")
+    as_frame = _decoded(header["is_frame"], bool, "is_frame")
     _check(not as_frame or None not in (header[name] for name in _LABELS), "'is_frame'")
     frame = frame_with_labels(row_labels, column_labels) if as_frame else None
-    no_history = of_entries and "history" not in arrays  # a completion of an earlier version
     return Result(
         left=left,
         right=right,
@@ -175,7 +177,7 @@ def _result(arrays: dict[str, Matrix], header: dict[str, Any]) -> Result:
         undecided_rows=undecided_rows,
         undecided_columns=undecided_columns,
         alternative=_alternative(arrays, header["alternative"]),
-        history=History() if no_history else _history(arrays["history"]),
+        history=_history(arrays, of_entries),
         row_labels=row_labels,
         column_labels=column_labels,
         as_frame=frame,
@@ -260,7 +262,11 @@ def _alternative(arrays: dict[str, Matrix], values: dict[str, Any] | None) -> Al
     return Alternative(*_factors(arrays, _ALTERNATIVE), **_entries(values, Alternative))
 
 
-def _history(rows: Matrix) -> History:
+def _history(arrays: dict[str, Matrix], of_entries: bool) -> History:
+    """The history, which completions of earlier versions do not have."""
+    if of_entries and "history" not in arrays:
+        return History()
+    rows = arrays["history"]
     _check(
         rows.dtype.kind == "f" and rows.ndim == 2 and rows.shape[1] == len(Check._fields),
         "'history'",
@@ -268,47 +274,39 @@ def _history(rows: Matrix) -> History:
     return History.from_rows(rows.tolist())
 
 
-_ENUMERATIONS: dict[str, type[Enum]] = {"Status": Status, "StopReason": StopReason}
-_RECORDS: dict[str, type] = {
-    one.__name__: one for one in (Certificate, Attempt, RankTable, RankRow)
-}
 # Integers may have any size in JSON.
-_IS_VALID: dict[str, Callable[[Any], bool]] = {
-    "int": lambda value: type(value) is int and 0 <= value < 2**63,
-    "float": lambda value: type(value) is float or (type(value) is int and abs(value) < 2**1023),
-    "bool": lambda value: type(value) is bool,
-    "str": lambda value: type(value) is str,
+_IS_VALID: dict[Any, Callable[[Any], bool]] = {
+    int: lambda value: type(value) is int and 0 <= value < 2**63,
+    float: lambda value: type(value) is float or (type(value) is int and abs(value) < 2**1023),
+    bool: lambda value: type(value) is bool,
+    str: lambda value: type(value) is str,
 }
 
 
-def _decoded(value: Any, annotation: str, name: str) -> Any:
-    """A value of the header, which must have the type that the annotation of a field says."""
-    kind = annotation.removesuffix(" | None")
-    if value is None and kind != annotation:
-        return None
-    if kind.startswith("tuple[") and isinstance(value, list):
-        entry = kind.removeprefix("tuple[").removesuffix(", ...]")
-        return tuple(_decoded(one, entry, name) for one in value)
-    if kind in _RECORDS:
-        return _RECORDS[kind](**_entries(value, _RECORDS[kind]))
-    if kind in _ENUMERATIONS and value in [*_ENUMERATIONS[kind].__members__]:
-        return _ENUMERATIONS[kind][value]
-    if kind in _IS_VALID and _IS_VALID[kind](value):
-        return value
-    raise KeyError(name)
+def _decoded(value: Any, kind: Any, name: str) -> Any:
+    """A value of the header, which must have the type that is the annotation of a field."""
+    if isinstance(kind, UnionType):
+        return None if value is None else _decoded(value, get_args(kind)[0], name)
+    if get_origin(kind) is tuple and isinstance(value, list):
+        return tuple(_decoded(one, get_args(kind)[0], name) for one in value)
+    if isinstance(kind, type) and is_dataclass(kind):
+        return kind(**_entries(value, kind))
+    if isinstance(kind, EnumType) and value in [*kind.__members__]:
+        return kind[value]
+    _check(kind in _IS_VALID and _IS_VALID[kind](value), repr(name))
+    return value
 
 
-def _entries(given: Any, record: type) -> dict[str, Any]:
+def _entries(given: Any, record: Any) -> dict[str, Any]:
     """The entries of a dataclass from the header, which must have the types of its fields.
 
     Those with a default may be missing, except for lists and for what may be None.
     """
-    if not isinstance(given, dict):
-        raise TypeError(f"the entry of a {record.__name__}")
-    types = _types(record)
-    required = (name for name, kind in types.items() if kind.startswith("tuple") or "None" in kind)
-    return {name: _decoded(given[name], types.get(name, ""), name) for name in (*given, *required)}
-
-
-def _types(record: type) -> dict[str, str]:
-    return {field.name: str(field.type) for field in fields(record)}
+    _check(isinstance(given, dict), f"the entry of a {record.__name__}")
+    kinds = get_type_hints(record)
+    required = (
+        name
+        for name, kind in kinds.items()
+        if get_origin(kind) is tuple or isinstance(kind, UnionType)
+    )
+    return {name: _decoded(given[name], kinds.get(name), name) for name in (*given, *required)}

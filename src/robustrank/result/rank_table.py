@@ -106,10 +106,9 @@ class RankTable:
         the rank is full: the singular values then have no gap.
         """
         errors = {row.rank: row.error for row in self.rows}
-        if self.chosen == self.largest or not self._lower_ranks_are_worse:
-            return False
         # If ranks were skipped, the error may have fallen gradually.
-        if self.chosen > 1 and self.chosen - 1 not in errors:
+        skipped = self.chosen > 1 and self.chosen - 1 not in errors
+        if skipped or self.chosen == self.largest or not self._lower_ranks_are_worse:
             return False
         higher = [row.error for row in self.rows if row.rank > self.chosen]
         return min(higher, default=errors[self.chosen]) > errors[self.chosen] / _SIMILAR
@@ -132,10 +131,10 @@ class RankTable:
         """How the rank was chosen, in one sentence."""
         best = min(row.error for row in self.rows)
         if best > _NO_STRUCTURE:
-            most = max(row.rank for row in self.rows)
             return (
-                f"no low-rank structure was found: ranks up to {most} were tried, and the best of "
-                f"them predicts a measurement with an error of {100 * best:.0f}% of its size"
+                f"no low-rank structure was found: ranks up to {max(row.rank for row in self.rows)}"
+                " were tried, and the best of them predicts a measurement with an error of "
+                f"{100 * best:.0f}% of its size"
             )
         if self.chosen == self.largest and self._lower_ranks_are_worse:
             tried = ", ".join(str(row.rank) for row in self.rows if row.rank < self.chosen)

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from scipy.special import stdtrit  # the quantiles of Student's t
 
 from robustrank.backend import Array, like, namespace, to_numpy, warn_user
 from robustrank.files import PathLike, physical_memory
 from robustrank.noise import PROPORTIONAL
-from robustrank.result.accuracy import Accuracy, NotCertifiedWarning, interval_around
+from robustrank.result.accuracy import Accuracy, NotCertifiedWarning
 from robustrank.result.certificate import Certificate, Status, conclude
 from robustrank.result.explanation import advice_of, summary_of, title_of
 from robustrank.result.history import Attempt, History, StopReason
@@ -297,8 +298,7 @@ class Result:
                 "robustrank.operators.as_operator(path, shape)"
             )
         sensing = xp.asarray(A, **like(self.left))
-        flat = xp.reshape(self._plain_matrix(), (-1,))
-        return xp.reshape(sensing, (sensing.shape[0], -1)) @ flat
+        return xp.reshape(sensing, (sensing.shape[0], -1)) @ xp.reshape(self._plain_matrix(), (-1,))
 
     def standard_error(self, A: Any, columns: Any = None) -> Vector:
         """The standard errors of the predictions by ``predict``.
@@ -379,8 +379,13 @@ class Result:
         True
         """
         accuracy = self._known_accuracy()
-        error, center = self._error(accuracy, A, columns), self.predict(A, columns)
-        return interval_around(center, error, level, accuracy, noise=noise)
+        error, center = self._error(accuracy, A, columns), to_numpy(self.predict(A, columns))
+        if not (isinstance(level, (int, float)) and 0 < level < 1):
+            raise ValueError(f"level={level!r}; expected a number between 0 and 1")
+        if noise:
+            error = np.hypot(error, accuracy.deviation)
+        half = float(stdtrit(max(accuracy.redundancy, 1), (1 + level) / 2)) * error
+        return center - half, center + half
 
     def standard_error_of(self, function: Callable[[Vector], Any]) -> Vector:
         """The standard errors of a differentiable function of the matrix, by the delta method.
@@ -460,19 +465,17 @@ class Result:
         >>> bool(abs(rows.matrix - planted.matrix[:3]).max() < 1e-9), int(rows.outliers.sum())
         (True, 4)
         """
-        fit = self.fit_new_rows
-        if fit is None:
+        if self.fit_new_rows is None:
             raise ValueError("the measurements of this result are not entries of the matrix")
-        right, known, cutoff = self.right, self._occupied[1], self.cutoff or 0.0
-        if not is_frame(X):
-            return fit(X, right, known, cutoff, self.typical_size)
-        if self.column_labels is not None:
+        right, known = self.right, self._occupied[1]
+        if is_frame(X) and self.column_labels is not None:
             order = matched_columns(X.columns, self.column_labels)
             xp = namespace(right)
             right = xp.take(right, xp.asarray(order, device=like(right)["device"]), axis=0)
             known = known[order]
-        fitted = fit(frame_values(X), right, known, cutoff, self.typical_size)
-        return replace(fitted, as_frame=frame_like(X))
+        values = frame_values(X) if is_frame(X) else X
+        fitted = self.fit_new_rows(values, right, known, self.cutoff or 0.0, self.typical_size)
+        return replace(fitted, as_frame=frame_like(X)) if is_frame(X) else fitted
 
     def save(self, path: PathLike) -> None:
         """Write the result to an ``.npz`` file; ``robustrank.load`` reads it back.
@@ -551,8 +554,8 @@ class Result:
         shape = np.broadcast_shapes(*(one.shape for one in places))
         own, other = (np.broadcast_to(one, shape).reshape(-1).copy() for one in places)
         occupied_rows, occupied_columns = self._occupied
-        gaps = ~(occupied_rows[own] & occupied_columns[other])
-        values = with_gaps(of_entries(own, other), gaps)
+        known = occupied_rows[own] & occupied_columns[other]
+        values = with_gaps(of_entries(own, other), ~known)
         return namespace(values).reshape(values, shape)
 
     def _entries(self, rows: Vector, columns: Vector) -> Array:
