@@ -101,14 +101,21 @@ def recover_many(
     if batch is not None:
         check_count(batch=batch)
 
-    validated = partial(
-        _problem, rank=rank or 1, shape=shape, device=device, symmetric=symmetric or psd
+    return _results(
+        iter(problems),
+        validated=partial(
+            _problem, rank=rank or 1, shape=shape, device=device, symmetric=symmetric or psd
+        ),
+        batch_size=partial(_batch_size, chosen=chosen, batch=1 if rank is None else batch),
+        solved=partial(
+            _solve_batch,
+            rank=rank,
+            chosen=chosen,
+            generator=generator,
+            symmetric=symmetric or psd,
+            psd=psd,
+        ),
     )
-    batch_size = partial(_batch_size, chosen=chosen, batch=1 if rank is None else batch)
-    solved = partial(
-        _solve_batch, rank=rank, chosen=chosen, generator=generator, symmetric=symmetric, psd=psd
-    )
-    return _results(iter(problems), validated, batch_size, solved)
 
 
 def _problem(
@@ -199,7 +206,7 @@ def _solve_batch(
             with_remedy(result, problem, rank),
             passes=problem.counter.passes,
             seconds=share,
-            symmetric=symmetric or psd,
+            symmetric=symmetric,
         )
         whole = positive_semidefinite(whole) if psd else whole
         if run.stopped is StopReason.INTERRUPTED and result is results[-1]:

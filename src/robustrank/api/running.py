@@ -150,8 +150,12 @@ def positive_semidefinite(result: Result) -> Result:
     error = result.certificate.matrix_error
     allowed = _EXACT if math.isnan(error) else _NOISY * error
     if float(-eigenvalues.min()) > allowed * float(np.max(np.abs(eigenvalues))):
-        certificate = result.certificate.with_objections("the matrix is not positive semidefinite")
-        return replace(result, certificate=certificate)
+        return replace(
+            result,
+            certificate=result.certificate.with_objections(
+                "the matrix is not positive semidefinite"
+            ),
+        )
     kept = xp.asarray(np.flatnonzero(~negative), device=result.left.device)
     left = xp.take(result.left, kept, axis=1)
     return replace(result, left=left, right=left)

@@ -68,10 +68,8 @@ def save(result: Result, path: PathLike) -> None:
             "alternative_left": to_numpy(result.alternative.left),
             "alternative_right": to_numpy(result.alternative.right),
         }
-    for name in (*_LABELS, *_UNDECIDED):
-        given = getattr(result, name)
-        if given is not None:
-            arrays[name] = label_array(given)
+    labels = {name: getattr(result, name) for name in (*_LABELS, *_UNDECIDED)}
+    arrays |= {name: label_array(given) for name, given in labels.items() if given is not None}
     arrays["history"] = np.asarray(result.history.checks, float).reshape(-1, len(Check._fields))
     text = json.dumps(_header(result), default=_as_json)
     with atomic_writer(path) as stream:
@@ -264,12 +262,10 @@ def _alternative(arrays: dict[str, Matrix], values: dict[str, Any] | None) -> Al
 
 def _history(arrays: dict[str, Matrix], of_entries: bool) -> History:
     """The history, which completions of earlier versions do not have."""
-    if of_entries and "history" not in arrays:
-        return History()
-    rows = arrays["history"]
+    none = np.zeros((0, len(Check._fields)))
+    rows = arrays.get("history", none) if of_entries else arrays["history"]
     _check(
-        rows.dtype.kind == "f" and rows.ndim == 2 and rows.shape[1] == len(Check._fields),
-        "'history'",
+        rows.dtype.kind == "f" and rows.ndim == 2 and rows.shape[1] == none.shape[1], "'history'"
     )
     return History.from_rows(rows.tolist())
 

@@ -28,9 +28,8 @@ _ZERO = (
 
 def title_of(result: Result) -> str:
     """What a result is, as a heading."""
-    rows, columns = result.shape
     by = f" by {result.solver}" if result.solver else ""
-    return f"A {rows:,} × {columns:,} matrix of rank {result.rank}{by}"
+    return f"A {result.shape[0]:,} × {result.shape[1]:,} matrix of rank {result.rank}{by}"
 
 
 def meaning_of(result: Result) -> str:
@@ -48,8 +47,9 @@ def advice_of(result: Result) -> str:
 
 def _texts(result: Result) -> tuple[str, str]:
     """What happened, and what to do next, as the status says."""
-    status = result.status
-    return _ZERO if status.certified and result.rank == 0 else (status.meaning, status.advice)
+    if result.certified and result.rank == 0:
+        return _ZERO
+    return result.status.meaning, result.status.advice
 
 
 def noun_of(result: Result) -> str:
@@ -96,8 +96,8 @@ def _noise(result: Result) -> str:
 
 
 def _singular_values(result: Result) -> str:
-    shown = ", ".join(f"{value:.4g}" for value in result.singular_values()[:_SHOWN])
-    return shown + (", …" if result.rank > _SHOWN else "")
+    shown = [f"{value:.4g}" for value in result.singular_values()[:_SHOWN]]
+    return ", ".join([*shown, "…"] if result.rank > _SHOWN else shown)
 
 
 def _work(result: Result) -> str:
