@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from robustrank import problem
-from robustrank.api import large_pca, many
+from robustrank.api import many
+from robustrank.api.complete import _LARGE
 from robustrank.certificate import (
     conclusion,
     determination,
@@ -164,7 +165,7 @@ STATED: dict[str, list[str]] = {
         f"of {_path.decay:g}, for {_path.steps} steps",
         f"leaves at most {percent(completion._EXPLAINED)} of a typical entry",
         f"searched again in their own units, at most {word(completion._LEVELS - 1)} times",
-        f"more than {large_pca._LARGE // 10**6} million entries is split",
+        f"more than {_LARGE // 10**6} million entries is split",
         f"at least {word(support.EXTRA)} inliers more than unknowns",
         f"(in {word(determination._PROBES)} random trials, more than "
         f"{percent(determination._NEGLIGIBLE)} of an error is left as its residual)",

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.api import large_pca
 from robustrank.completion import by_columns
 
+COMPLETE = import_module("robustrank.api.complete")  # the function has the same name
 N1, N2, R = 60, 900, 2
 Matrix = np.ndarray[Any, Any]
 
@@ -18,7 +19,7 @@ Matrix = np.ndarray[Any, Any]
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices are split like large ones: 200 columns first, then blocks of 50."""
-    monkeypatch.setattr(large_pca, "_LARGE", 10_000)
+    monkeypatch.setattr(COMPLETE, "_LARGE", 10_000)
     monkeypatch.setattr(by_columns, "_ENTRIES", 200 * N1)
     monkeypatch.setattr(by_columns, "_BLOCK", 50 * N1)
 
@@ -52,7 +53,7 @@ def test_exact_data_is_recovered(rank: int | None, transposed: bool) -> None:
 def test_noise_is_found_as_without_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     X, L, _ = planted(noise=0.05)
     result = rr.robust_pca(X, R)
-    monkeypatch.setattr(large_pca, "_LARGE", X.size)
+    monkeypatch.setattr(COMPLETE, "_LARGE", X.size)
     whole = rr.robust_pca(X, R)
     assert result.status is whole.status is rr.Status.ESTIMATED
     assert result.noise == pytest.approx(0.05, rel=0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ import pandas as pd
 import pytest
 
 import robustrank as rr
-from robustrank.api import large_pca
 from robustrank.simulate import plant_entries
 
+COMPLETE = import_module("robustrank.api.complete")  # the function has the same name
 PLANTED = plant_entries(30, 24, 1, 500, outliers=0.1, noise=0.05, rng=2)
 
 
@@ -106,7 +107,7 @@ def test_labels_that_cannot_be_saved(tmp_path: Path) -> None:
 
 
 def test_large_matrices_keep_their_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_pca, "_LARGE", 10)
+    monkeypatch.setattr(COMPLETE, "_LARGE", 10)
     rng = np.random.default_rng(0)
     X = np.outer(rng.standard_normal(20), rng.standard_normal(30))
     X[0, :3] = 5

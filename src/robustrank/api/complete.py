@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.api.large_pca import is_large, split_large
-from robustrank.api.running import interruption, new_run
+from robustrank.api.running import new_run, returned
 from robustrank.backend import (
     Array,
     Seed,
@@ -22,6 +21,7 @@ from robustrank.backend import (
     threads_for,
     to_numpy,
 )
+from robustrank.certificate import Support
 from robustrank.completion import (
     Sample,
     Search,
@@ -29,25 +29,31 @@ from robustrank.completion import (
     Watch,
     certified,
     fit_new_rows,
+    solve_by_columns,
     unfinished,
 )
 from robustrank.completion.refinement import CUTOFF
 from robustrank.inputs import as_operator
 from robustrank.inputs.entries import Observed, Occupied, Usable, observed
-from robustrank.linalg import lower_median
+from robustrank.linalg import Factors, lower_median
 from robustrank.result import (
+    Certificate,
+    MatrixObservations,
     RankTable,
     Result,
     SampledObservations,
-    StopReason,
     frame_values,
     is_frame,
 )
 from robustrank.run import Callback, Run
 from robustrank.uncertainty import with_entry_error_bars
 
-_SOLVER = "ridge path and Gauss–Newton"
+Vector = np.ndarray[Any, Any]
+
 _NEAR_LARGEST = 1e-6  # typical values must be smaller than this share of the largest number
+# Matrices with more entries are not copied: these would be sorted and copied several times
+# otherwise, 190 bytes for each.
+_LARGE = 30_000_000
 
 
 def complete(
@@ -129,69 +135,7 @@ def complete(
     run, generator = new_run(callback, time_limit), as_generator(rng)
     data = observed(X, shape, mask)
     _check_rank(rank, data.shape)
-    result = _completed(data, rank, generator, run)
-    if run.stopped is StopReason.INTERRUPTED:
-        raise interruption(run, result)
-    return result
-
-
-def _completed(
-    data: Observed, rank: int | None, generator: np.random.Generator, run: Run
-) -> Result:
-    """The result for observed entries, also if the run is stopped."""
-    unit = _unit(data.values)
-    usable = Usable(data.values, unit)
-    part = Occupied(usable.of(data.rows), usable.of(data.columns), data.shape)
-
-    def in_user_units(left: Array, right: Array) -> tuple[Array, Array]:
-        factors = part.expanded(left * math.sqrt(unit), right * math.sqrt(unit))
-        return data.returned(factors[0]), data.returned(factors[1])
-
-    watch = Watch(run, in_user_units)
-    threads = limited_blas_threads(threads_for(int(data.values.shape[0])))
-    with full_precision(data.values), np.errstate(all="ignore"), threads:
-        sample = Sample.of(part.entries, usable.of(data.values) / unit)
-
-        table: RankTable | None = None
-        solution: Solution | None = None
-        with run:
-            search = Search(sample, generator, watch)
-            solution = search.run(None if rank is None else min(rank, *sample.shape))
-            table = search.rank_table(solution) if rank is None else None
-        tested = solution is not None
-        solution = solution or unfinished(sample, watch.latest)
-        certificate = certified(solution, sample.size, unit, tested=tested)
-        factors = in_user_units(solution.left, solution.right)
-        xp, places = namespace(solution.left), part.entries.row_places
-        inliers = xp.asarray(solution.inliers, device=like(solution.left)["device"])
-        outliers = data.arranged(usable.flags_of_all(~xp.take(inliers, places)))
-        residual = xp.take(sample.residual(solution.left, solution.right), places) * unit
-    rows, columns = part.missing(~solution.support.rows, ~solution.support.columns)
-    noise, typical = solution.noise * unit, sample.deviation * unit
-    result = Result(
-        left=factors[0],
-        right=factors[1],
-        outliers=data.returned(outliers) if data.as_frame is None else data.as_frame(outliers),
-        certificate=certificate,
-        observations=SampledObservations(
-            data.rows, data.columns, usable.values_of_all(residual, data.values)
-        ),
-        noise=noise,
-        typical_size=typical,
-        cutoff=max(CUTOFF * noise, solution.tolerance * typical),
-        stopped=run.stopped,
-        undecided_rows=_named(rows, data.row_labels),
-        undecided_columns=_named(columns, data.column_labels),
-        rank_table=table,
-        solver=_SOLVER,
-        iterations=watch.steps,
-        seconds=run.seconds,
-        row_labels=data.row_labels,
-        column_labels=data.column_labels,
-        as_frame=data.as_frame,
-        fit_new_rows=fit_new_rows,
-    )
-    return with_entry_error_bars(result, as_operator)
+    return returned(run, _completed(data, rank, generator, run))
 
 
 def robust_pca(
@@ -259,24 +203,146 @@ def robust_pca(
     xp = namespace(values)
     if xp.isdtype(values.dtype, "real floating") and bool(xp.any(xp.isnan(values))):
         raise ValueError("X has missing entries (NaN); use complete(X)")
-    if not is_large(X):
+    if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.size > _LARGE):
         return complete(X, rank, callback=callback, time_limit=time_limit, rng=rng)
     run, generator = new_run(callback, time_limit), as_generator(rng)
     _check_rank(rank, X.shape)
-    result = split_large(X, rank, generator, run)
-    if run.stopped is StopReason.INTERRUPTED:
-        raise interruption(run, result)
-    return result
+    return returned(run, _completed_by_columns(X, rank, generator, run))
+
+
+def _completed(
+    data: Observed, rank: int | None, generator: np.random.Generator, run: Run
+) -> Result:
+    """The result for observed entries, also if the run is stopped."""
+    unit = _unit(data.values)
+    usable = Usable(data.values, unit)
+    part = Occupied(usable.of(data.rows), usable.of(data.columns), data.shape)
+
+    def in_user_units(left: Array, right: Array) -> tuple[Array, Array]:
+        factors = part.expanded(left * math.sqrt(unit), right * math.sqrt(unit))
+        return data.returned(factors[0]), data.returned(factors[1])
+
+    watch = Watch(run, in_user_units)
+    with (
+        full_precision(data.values),
+        np.errstate(all="ignore"),
+        limited_blas_threads(threads_for(int(data.values.shape[0]))),
+    ):
+        sample = Sample.of(part.entries, usable.of(data.values) / unit)
+
+        table: RankTable | None = None
+        found: Solution | None = None
+        with run:
+            search = Search(sample, generator, watch)
+            found = search.run(None if rank is None else min(rank, *sample.shape))
+            table = search.rank_table(found) if rank is None else None
+        solution = found or unfinished(sample, watch.latest)
+        certificate = certified(solution, sample.size, unit, tested=found is not None)
+        left, right = in_user_units(solution.left, solution.right)
+        xp, places = namespace(solution.left), part.entries.row_places
+        inliers = xp.asarray(solution.inliers, device=like(solution.left)["device"])
+        outliers = data.arranged(usable.flags_of_all(~xp.take(inliers, places)))
+        residual = xp.take(sample.residual(solution.left, solution.right), places) * unit
+    rows, columns = part.missing(~solution.support.rows, ~solution.support.columns)
+    result = _result(
+        solution,
+        certificate,
+        run,
+        watch,
+        unit=unit,
+        typical_size=sample.deviation * unit,
+        left=left,
+        right=right,
+        outliers=data.returned(outliers) if data.as_frame is None else data.as_frame(outliers),
+        observations=SampledObservations(
+            data.rows, data.columns, usable.values_of_all(residual, data.values)
+        ),
+        undecided_rows=_named(rows, data.row_labels),
+        undecided_columns=_named(columns, data.column_labels),
+        rank_table=table,
+        solver="ridge path and Gauss–Newton",
+        row_labels=data.row_labels,
+        column_labels=data.column_labels,
+        as_frame=data.as_frame,
+    )
+    return with_entry_error_bars(result, as_operator)
+
+
+def _completed_by_columns(
+    X: Vector, rank: int | None, generator: np.random.Generator, run: Run
+) -> Result:
+    """The result for a large matrix; one with more rows than columns is transposed."""
+    transposed = X.shape[0] > X.shape[1]
+    given = X.T if transposed else X
+    entries, watch = int(np.count_nonzero(np.isfinite(X))), Watch(run)
+
+    found: tuple[Solution, float] | None = None
+    with np.errstate(all="ignore"):
+        with run:
+            found = solve_by_columns(given, rank, generator, watch)
+        solution, typical = found or (_nothing_supported(given.shape, watch.latest), math.nan)
+        certificate = certified(solution, entries, tested=found is not None)
+    left, right = np.asarray(solution.left), np.asarray(solution.right)
+    rows, columns = ~solution.support.rows, ~solution.support.columns
+    outliers = ~solution.inliers.reshape(given.shape)
+    if transposed:
+        left, right, rows, columns, outliers = right, left, columns, rows, outliers.T
+    return _result(
+        solution,
+        certificate,
+        run,
+        watch,
+        typical_size=typical,
+        left=left,
+        right=right,
+        outliers=outliers,
+        observations=MatrixObservations(X, left, right),
+        undecided_rows=np.flatnonzero(rows),
+        undecided_columns=np.flatnonzero(columns),
+        solver="blocks of columns",
+    )
+
+
+def _nothing_supported(shape: tuple[int, ...], latest: Factors | None) -> Solution:
+    """What a run that was stopped had found: the latest factors, supported by nothing."""
+    rows, columns = (np.zeros(n, bool) for n in shape)
+    left, right = latest or (np.zeros((n, 1)) for n in shape)
+    support = Support(rows, columns, np.zeros(math.prod(shape), bool))
+    return Solution(left, right, ~support.fitted, support, math.nan)
+
+
+def _result(
+    solution: Solution,
+    certificate: Certificate,
+    run: Run,
+    watch: Watch,
+    *,
+    typical_size: float,
+    unit: float = 1.0,
+    **parts: Any,
+) -> Result:
+    """The result with a solution, of which ``unit`` is the unit in that of the data."""
+    noise = solution.noise * unit
+    return Result(
+        certificate=certificate,
+        noise=noise,
+        typical_size=typical_size,
+        cutoff=max(CUTOFF * noise, solution.tolerance * typical_size),
+        stopped=run.stopped,
+        iterations=watch.steps,
+        seconds=run.seconds,
+        fit_new_rows=fit_new_rows,
+        **parts,
+    )
 
 
 def _check_rank(rank: int | None, shape: tuple[int, int]) -> None:
-    if rank is None:
-        return
-    check_count(rank=rank)
-    n1, n2 = shape
-    if rank > min(n1, n2):
+    if rank is not None:
+        check_count(rank=rank)
+    if rank is not None and rank > min(shape):
         raise ValueError(
-            f"rank={rank} is larger than min(n1, n2) = {min(n1, n2)} for a {n1} × {n2} matrix"
+            f"rank={rank} is larger than min(n1, n2) = {min(shape)} for a {shape[0]} × {shape[1]} "
+            "matrix"
         )
 
 
@@ -298,7 +364,7 @@ def _unit(values: Array) -> float:
     return float(2.0 ** np.clip(np.round(np.log2(typical)), -1000, 1000))
 
 
-def _named(flags: np.ndarray[Any, Any], labels: Any) -> np.ndarray[Any, Any]:
+def _named(flags: Vector, labels: Any) -> Vector:
     """The numbers of the flagged rows or columns, or their labels."""
     numbers = np.flatnonzero(flags)
     return numbers if labels is None else np.asarray(labels[numbers])

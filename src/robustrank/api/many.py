@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from robustrank.api.running import (
-    Interrupted,
     checked_problem,
-    interruption,
     memory_needed,
     positive_semidefinite,
+    returned,
     solver_from,
     with_remedy,
 )
@@ -101,35 +101,21 @@ def recover_many(
     if batch is not None:
         check_count(batch=batch)
 
-    def validated(pair: Any) -> Problem:
-        return _problem(pair, rank or 1, shape, device, symmetric or psd)
-
-    together = batch if rank is not None else 1
-    results = _results(
-        _each(iter(problems), validated), rank, chosen, together, generator, symmetric or psd
+    return _results(
+        iter(problems),
+        validated=partial(
+            _problem, rank=rank or 1, shape=shape, device=device, symmetric=symmetric or psd
+        ),
+        batch_size=partial(_batch_size, chosen=chosen, batch=1 if rank is None else batch),
+        solved=partial(
+            _solve_batch,
+            rank=rank,
+            chosen=chosen,
+            generator=generator,
+            symmetric=symmetric or psd,
+            psd=psd,
+        ),
     )
-    return _positive(results) if psd else results
-
-
-def _positive(results: Iterator[Result]) -> Iterator[Result]:
-    """The results for matrices that are known to be positive semidefinite."""
-    try:
-        for result in results:
-            yield positive_semidefinite(result)
-    except Interrupted as interruption:
-        raise Interrupted(positive_semidefinite(interruption.result)) from None
-
-
-def _each(problems: Iterator[Any], validated: Callable[[Any], Problem]) -> Iterator[Problem]:
-    """The problems, each read and validated when it is needed."""
-    for number in itertools.count():
-        try:
-            yield validated(next(problems))
-        except StopIteration:
-            return
-        except Exception as error:
-            error.add_note(f"This was problem {number}, counted from zero.")
-            raise
 
 
 def _problem(
@@ -143,30 +129,33 @@ def _problem(
 
 
 def _results(
-    problems: Iterator[Problem],
-    rank: int | None,
-    chosen: Solver[Any] | Portfolio,
-    batch: int | None,
-    generator: np.random.Generator,
-    symmetric: bool,
+    pairs: Iterator[Any],
+    validated: Callable[[Any], Problem],
+    batch_size: Callable[[Problem], int],
+    solved: Callable[[list[Problem]], Iterator[Result]],
 ) -> Iterator[Result]:
+    """The results of all problems, each of which is read and validated when it is needed."""
     waiting: list[Problem] = []
-    size, failure, more = 1, None, True
-    while more:
+    size, failure = 1, None
+    for number in itertools.count():
+        problem: Problem | None = None
         try:
-            problem = next(problems, None)
+            problem = validated(next(pairs))
+        except StopIteration:
+            pass
         except Exception as error:  # raised after the results of the problems before it
-            problem, failure = None, error
-        more = problem is not None
+            error.add_note(f"This was problem {number}, counted from zero.")
+            failure = error
         if waiting and not (problem and problem.can_be_batched_with(waiting[0])):
-            yield from _solve_batch(waiting, rank, chosen, generator, symmetric)
+            yield from solved(waiting)
             waiting = []
-        if problem is not None:
-            size = size if waiting else _batch_size(problem, chosen, batch)
-            waiting.append(problem)
+        if problem is None:
+            break
+        size = size if waiting else batch_size(problem)
+        waiting.append(problem)
         del problem
         if len(waiting) == size:
-            yield from _solve_batch(waiting, rank, chosen, generator, symmetric)
+            yield from solved(waiting)
             waiting = []
     if failure is not None:
         raise failure
@@ -178,8 +167,8 @@ def _batch_size(problem: Problem, chosen: Solver[Any] | Portfolio, batch: int | 
         return 1
     if batch is not None or not on_gpu(problem.y):
         return batch or 1
-    each = memory_needed(problem.operator)
-    return max(1, min(_LARGEST_BATCH, int(0.8 * free_memory(problem.y) / each)))
+    fitting = int(0.8 * free_memory(problem.y) / memory_needed(problem.operator))
+    return max(1, min(_LARGEST_BATCH, fitting))
 
 
 def _solve_batch(
@@ -188,32 +177,41 @@ def _solve_batch(
     chosen: Solver[Any] | Portfolio,
     generator: np.random.Generator,
     symmetric: bool,
+    psd: bool,
 ) -> Iterator[Result]:
     """The results of problems that are solved together: the first solver runs on all at once.
 
     The others, if they are needed, run on each problem by itself.
     """
-    known = rank is not None
     run, results = Run(), list[Result]()
-    needed = sum(memory_needed(problem.operator) for problem in problems)
-    threads = limited_blas_threads(threads_for(sum(problem.numbers for problem in problems)))
-    with explain_memory_errors(needed, "use a smaller batch (batch=)"), threads:
+    with (
+        explain_memory_errors(
+            sum(memory_needed(problem.operator) for problem in problems),
+            "use a smaller batch (batch=)",
+        ),
+        limited_blas_threads(threads_for(sum(problem.numbers for problem in problems))),
+    ):
         firsts = _first_outcomes(problems, chosen, generator, run)
         finish = solve if run.stopped is None else _as_far_as_known
         for problem, first in zip(problems, firsts, strict=True):
-            found = finish(problem, chosen, generator, run, rank_is_known=known, first=first)
+            found = finish(
+                problem, chosen, generator, run, rank_is_known=rank is not None, first=first
+            )
             results.append(found)
-            if run.stopped is not None and (finish is solve or not results[-1].certified):
+            if run.stopped is not None and (finish is solve or not found.certified):
                 break
     share = run.seconds / len(problems)
-    for k, result in enumerate(results):
-        complete = replace(
-            result, passes=problems[k].counter.passes, seconds=share, symmetric=symmetric
+    for problem, result in zip(problems, results, strict=False):
+        whole = replace(
+            with_remedy(result, problem, rank),
+            passes=problem.counter.passes,
+            seconds=share,
+            symmetric=symmetric,
         )
-        complete = with_remedy(complete, problems[k], rank)
-        if run.stopped is StopReason.INTERRUPTED and k == len(results) - 1:
-            raise interruption(run, replace(complete, stopped=run.stopped))
-        yield complete
+        whole = positive_semidefinite(whole) if psd else whole
+        if run.stopped is StopReason.INTERRUPTED and result is results[-1]:
+            whole = returned(run, replace(whole, stopped=run.stopped))
+        yield whole
 
 
 def _first_outcomes(
@@ -225,13 +223,14 @@ def _first_outcomes(
     """What the first solver finds for each problem of a batch; None for a single problem."""
     if len(problems) == 1:
         return [None]
-    solver, drives = chosen.solvers[0], list[Drive[Any]]()
+    solver, drive = chosen.solvers[0], None
     with full_precision(problems[0].y), np.errstate(all="ignore"):
         with run:
-            solved = [one.with_unit_rows if solver.unit_rows else one for one in problems]
-            drives.append(Drive(solved, solver, run))
-            return [*drives[0].to_the_end(generator)]
-        return [*drives[0].outcomes()] if drives else [None] * len(problems)
+            drive = Drive(
+                [one.with_unit_rows if solver.unit_rows else one for one in problems], solver, run
+            )
+            return [*drive.to_the_end(generator)]
+        return [None] * len(problems) if drive is None else [*drive.outcomes()]
 
 
 def _as_far_as_known(
@@ -246,9 +245,9 @@ def _as_far_as_known(
     """The result of the first solver for one problem of a batch that was stopped."""
     solver = chosen.solvers[0]
     if first is not None and first.reason is not StopReason.INTERRUPTED:
-        alone: Solver[Any] | Portfolio = solver
-        if isinstance(chosen, Portfolio):
-            alone = replace(chosen, solvers=(solver,))
+        alone: Solver[Any] | Portfolio = (
+            replace(chosen, solvers=(solver,)) if isinstance(chosen, Portfolio) else solver
+        )
         result = solve(problem, alone, generator, Run(), rank_is_known=rank_is_known, first=first)
         return result if result.certified else replace(result, stopped=run.stopped)
     with full_precision(problem.y), np.errstate(all="ignore"):

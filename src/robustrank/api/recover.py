@@ -11,10 +11,10 @@ from robustrank.api.running import (
     checked_problem,
     checked_start,
     engine_of,
-    interruption,
     memory_needed,
     new_run,
     positive_semidefinite,
+    returned,
     solver_from,
     validation,
     with_remedy,
@@ -160,9 +160,14 @@ def recover(
     """
     plain = start is None and client is None and not (symmetric or psd)
     if isinstance(A, Entries) and solver == "auto" and plain:
-        entries = A.rows, A.columns, y
-        limits: dict[str, Any] = {"callback": callback, "time_limit": time_limit, "rng": rng}
-        return complete(entries, rank, shape=A.matrix_shape, **limits)
+        return complete(
+            (A.rows, A.columns, y),
+            rank,
+            shape=A.matrix_shape,
+            callback=callback,
+            time_limit=time_limit,
+            rng=rng,
+        )
     chosen = solver_from(solver)
     run = new_run(callback, time_limit)
     elsewhere = client is not None or not is_in_memory(A)  # where the data is
@@ -180,7 +185,7 @@ def recover(
         factors = (
             None if start is None else checked_start(start, problem.operator.matrix_shape, rank)
         )
-    found: list[Result] = []
+    result: Result | None = None
 
     def finished(result: Result) -> Result:
         whole = replace(
@@ -194,14 +199,18 @@ def recover(
         return replace(whole, accuracy=partial(recovery_error_bars, problem, whole, as_operator))
 
     with run:
-        threads = limited_blas_threads(threads_for(problem.numbers))
-        with explain_memory_errors(memory_needed(A)), threads:
-            known = rank is not None
-            found.append(
-                solve(problem, chosen, as_generator(rng), run, rank_is_known=known, start=factors)
+        with (
+            explain_memory_errors(memory_needed(A)),
+            limited_blas_threads(threads_for(problem.numbers)),
+        ):
+            result = solve(
+                problem,
+                chosen,
+                as_generator(rng),
+                run,
+                rank_is_known=rank is not None,
+                start=factors,
             )
-        found.append(finished(with_remedy(found[0], problem, rank)))
-    if run.stopped is StopReason.INTERRUPTED:
-        so_far = found[0] if found else nothing_found(problem, chosen.solvers[0])
-        raise interruption(run, finished(so_far))
-    return found[-1]
+        if run.stopped is not StopReason.INTERRUPTED:
+            return finished(with_remedy(result, problem, rank))
+    return returned(run, finished(result or nothing_found(problem, chosen.solvers[0])))

@@ -124,13 +124,13 @@ def validation() -> Iterator[None]:
         ) from None
 
 
-def interruption(run: Run, result: Result) -> Interrupted | SensingDataLost:
-    """What to raise with the result of a run that Ctrl-C or lost data has ended."""
+def returned(run: Run, result: Result) -> Result:
+    """The result of a run; if Ctrl-C or lost data has ended it, an exception has the result."""
+    if run.stopped is not StopReason.INTERRUPTED:
+        return result
     if run.lost is None:
-        return Interrupted(result)
-    lost = SensingDataLost(str(run.lost), result)
-    lost.__cause__ = run.lost
-    return lost
+        raise Interrupted(result)
+    raise SensingDataLost(str(run.lost), result) from run.lost
 
 
 _EXACT = 1e-6
@@ -142,36 +142,35 @@ def positive_semidefinite(result: Result) -> Result:
 
     The right factor of a symmetric result is the left one with the signs of the eigenvalues.
     """
-    left, right = result.left, result.right
-    xp = namespace(left)
-    eigenvalues = to_numpy(xp.sum(left * right, axis=0))
+    xp = namespace(result.left)
+    eigenvalues = to_numpy(xp.sum(result.left * result.right, axis=0))
     negative = eigenvalues < 0
     if not negative.any():
         return result
     error = result.certificate.matrix_error
     allowed = _EXACT if math.isnan(error) else _NOISY * error
-    largest = float(np.max(np.abs(eigenvalues)))
-    if float(-eigenvalues.min()) > allowed * largest:
-        certificate = result.certificate.with_objections("the matrix is not positive semidefinite")
-        return replace(result, certificate=certificate)
-    kept = xp.asarray(np.flatnonzero(~negative), device=left.device)
-    left = xp.take(left, kept, axis=1)
+    if float(-eigenvalues.min()) > allowed * float(np.max(np.abs(eigenvalues))):
+        return replace(
+            result,
+            certificate=result.certificate.with_objections(
+                "the matrix is not positive semidefinite"
+            ),
+        )
+    kept = xp.asarray(np.flatnonzero(~negative), device=result.left.device)
+    left = xp.take(result.left, kept, axis=1)
     return replace(result, left=left, right=left)
-
-
-# With the other statuses, there is another reason; if the run was stopped, the reason is not known.
-_HELPED = (Status.INCONCLUSIVE, Status.UNDERDETERMINED)
-_DENSE = (DenseOperator, StreamedOperator, ShardedOperator)
 
 
 def with_remedy(result: Result, problem: Problem, rank: int | None) -> Result:
     """The result with a remedy, if the trials of the table are like the problem.
 
-    ``rank`` is the given one, if any.
+    ``rank`` is the given one, if any. With other statuses, there is another reason for the
+    failure; if the run was stopped, the reason is not known.
     """
-    like_trials = isinstance(family(problem.operator), _DENSE) and not problem.symmetric
+    dense = isinstance(family(problem.operator), DenseOperator | StreamedOperator | ShardedOperator)
+    failed = result.status in (Status.INCONCLUSIVE, Status.UNDERDETERMINED)
     finished = result.stopped in (None, StopReason.ITERATIONS)
-    if result.status not in _HELPED or not (finished and like_trials):
+    if not (failed and finished and dense) or problem.symmetric:
         return result
     return replace(result, remedy=what_would_help(failure_of(result, rank)))
 
@@ -219,10 +218,11 @@ def engine_of(client: Any, check_time: Callable[[], None]) -> Engine:
 
 def memory_needed(A: Any) -> int:
     """The approximate memory in bytes for dense sensing data and the work arrays of a solver."""
+    size = getattr(A, "nbytes", 0)
     if isinstance(A, Operator):
         width = 4 if "32" in str(A.dtype) else 8
-        return int(1.25 * width * A.measurements * math.prod(A.matrix_shape))
-    return int(1.25 * getattr(A, "nbytes", 0))
+        size = width * A.measurements * math.prod(A.matrix_shape)
+    return int(1.25 * size)
 
 
 def solver_from(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfolio:
@@ -234,9 +234,9 @@ def solver_from(solver: str | Solver[Any] | Portfolio) -> Solver[Any] | Portfoli
         return solver
     if isinstance(solver, str) and solver in SOLVERS:
         return SOLVERS[solver]()
-    known = ", ".join(repr(name) for name in SOLVERS)
     raise ValueError(
-        f"solver={shown(solver)} is not known; expected one of {known}, or a solver object"
+        f"solver={shown(solver)} is not known; expected one of {', '.join(map(repr, SOLVERS))}, or "
+        "a solver object"
     )
 
 
@@ -256,8 +256,7 @@ def checked_start(
     n1, n2 = shape
     largest = min(shape) if rank is None else rank
     shapes = tuple(left.shape), tuple(right.shape)
-    columns = shapes[0][1] if len(shapes[0]) == 2 else 0
-    if not 1 <= columns <= largest or shapes != ((n1, columns), (n2, columns)):
+    if shapes not in (((n1, r), (n2, r)) for r in range(1, largest + 1)):
         raise ValueError(
             f"the factors to start from have the shapes {shapes[0]} and {shapes[1]}; expected "
             f"({n1}, r) and ({n2}, r) with r ≤ {largest}"

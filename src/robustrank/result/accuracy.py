@@ -1,4 +1,4 @@
-"""Standard errors and intervals of a result, given what knows its accuracy."""
+"""What knows the accuracy of a result, for its standard errors and intervals."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import stdtrit  # the quantiles of Student's t
-
-from robustrank.backend import Array, is_array, like, namespace, to_numpy
 
 Values = np.ndarray[Any, Any]
 
@@ -65,49 +62,3 @@ class NotCertifiedWarning(UserWarning):
     ...         print("no error bars")
     no error bars
     """
-
-
-def checked_positions(given: Any, size: int, name: str) -> Values:
-    """Row or column numbers, from zero to ``size`` − 1."""
-    numbers = to_numpy(given) if is_array(given) else np.asarray(given)
-    if not np.issubdtype(numbers.dtype, np.integer):
-        raise TypeError(f"{name} has dtype {numbers.dtype}; expected integers")
-    if numbers.size and not (numbers.min() >= 0 and numbers.max() < size):
-        wrong = numbers.min() if numbers.min() < 0 else numbers.max()
-        raise IndexError(f"{name} contains {wrong}; expected numbers from 0 to {size - 1}")
-    return numbers
-
-
-def broadcast_positions(rows: Values, columns: Values) -> tuple[Values, Values, tuple[int, ...]]:
-    """Row and column numbers as vectors of the same length, and the shape of both together."""
-    shape = np.broadcast_shapes(rows.shape, columns.shape)
-    own, other = (np.broadcast_to(one, shape).reshape(-1).copy() for one in (rows, columns))
-    return own, other, shape
-
-
-def entries_at(
-    left: Array, right: Array, positions: tuple[Values, Values, tuple[int, ...]]
-) -> Array:
-    """The entries of left · rightᵀ at positions of ``broadcast_positions``."""
-    xp, (rows, columns, shape) = namespace(left), positions
-    P, Q = (
-        xp.take(factor, xp.asarray(at, device=like(factor)["device"]), axis=0)
-        for factor, at in ((left, rows), (right, columns))
-    )
-    return xp.reshape(xp.sum(P * Q, axis=1), shape)
-
-
-def interval_around(
-    center: Any, error: Values, level: float, accuracy: Accuracy, *, noise: bool = False
-) -> tuple[Values, Values]:
-    """The bounds of intervals that contain the truth with a probability of ``level``.
-
-    With ``noise`` they contain a new observation, which has the noise of the others.
-    """
-    if not (isinstance(level, (int, float)) and 0 < level < 1):
-        raise ValueError(f"level={level!r}; expected a number between 0 and 1")
-    if noise:
-        error = np.hypot(error, accuracy.deviation)
-    middle = to_numpy(center)
-    half = float(stdtrit(max(accuracy.redundancy, 1), (1 + level) / 2)) * error
-    return middle - half, middle + half

@@ -28,23 +28,28 @@ _ZERO = (
 
 def title_of(result: Result) -> str:
     """What a result is, as a heading."""
-    rows, columns = result.shape
     by = f" by {result.solver}" if result.solver else ""
-    return f"A {rows:,} × {columns:,} matrix of rank {result.rank}{by}"
+    return f"A {result.shape[0]:,} × {result.shape[1]:,} matrix of rank {result.rank}{by}"
 
 
 def meaning_of(result: Result) -> str:
     """What happened, in one sentence."""
-    text = _ZERO[0] if _is_zero(result) else result.status.meaning
-    return text.replace("measurements", noun_of(result))
+    return _texts(result)[0].replace("measurements", noun_of(result))
 
 
 def advice_of(result: Result) -> str:
     """What to do next: the advice of the status, or of why the run ended, and what would help."""
-    text = _ZERO[1] if _is_zero(result) else result.status.advice
+    text = _texts(result)[1]
     if result.stopped is not None and result.status is Status.INCONCLUSIVE:
         text = result.stopped.advice
     return f"{text.replace('measurements', noun_of(result))} {result.remedy}".rstrip()
+
+
+def _texts(result: Result) -> tuple[str, str]:
+    """What happened, and what to do next, as the status says."""
+    if result.certified and result.rank == 0:
+        return _ZERO
+    return result.status.meaning, result.status.advice
 
 
 def noun_of(result: Result) -> str:
@@ -76,10 +81,6 @@ def summary_of(result: Result) -> list[tuple[str, str]]:
     return [(name, text) for name, text in rows if text]
 
 
-def _is_zero(result: Result) -> bool:
-    return result.certified and result.rank == 0
-
-
 def _undecided(result: Result) -> str:
     counts = (len(result.undecided_rows), "row"), (len(result.undecided_columns), "column")
     named = " and ".join(counted(*one) for one in counts if one[0])
@@ -89,16 +90,14 @@ def _undecided(result: Result) -> str:
 def _noise(result: Result) -> str:
     if result.noise == 0:
         return "none: the fit is exact"
-    if not math.isfinite(result.noise):
-        return ""
     level = result.certificate.noise
     relative = f" ({100 * level:.2g}% of a typical value)" if math.isfinite(level) else ""
-    return f"{result.noise:.3g}{relative}"
+    return f"{result.noise:.3g}{relative}" if math.isfinite(result.noise) else ""
 
 
 def _singular_values(result: Result) -> str:
-    shown = ", ".join(f"{value:.4g}" for value in result.singular_values()[:_SHOWN])
-    return shown + (", …" if result.rank > _SHOWN else "")
+    shown = [f"{value:.4g}" for value in result.singular_values()[:_SHOWN]]
+    return ", ".join([*shown, "…"] if result.rank > _SHOWN else shown)
 
 
 def _work(result: Result) -> str:

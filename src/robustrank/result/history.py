@@ -62,8 +62,6 @@ class StopReason(Enum):
         return self.value
 
 
-_FLAT_MISFIT = "If it was flat, add measurements, lower the rank, or check for too many outliers."
-
 _ADVICE = {
     StopReason.TIME_LIMIT: "The factors are the best that were found by then. Increase the time "
     "limit to get a complete result.",
@@ -72,7 +70,7 @@ _ADVICE = {
     StopReason.INTERRUPTED: "The factors are the best that were found by then. Run again to get a "
     "complete result.",
     StopReason.ITERATIONS: "If the misfit was still decreasing, increase `max_iterations` of the "
-    "solver. " + _FLAT_MISFIT,
+    "solver. If it was flat, add measurements, lower the rank, or check for too many outliers.",
     StopReason.DIVERGED: "Do not use the result. Gradient descent without outlier rejection "
     "diverges when outliers are large: use the default solver. If the solver was median-tgd, "
     "reduce its step_size.",
@@ -103,9 +101,11 @@ class History:
     @classmethod
     def from_rows(cls, rows: Iterable[Iterable[float]]) -> History:
         """The history with these checks, each a row in the order of ``Check``'s fields."""
-        checks = (Check._make(row) for row in rows)
         return cls(
-            tuple(c._replace(iteration=int(c.iteration), inliers=int(c.inliers)) for c in checks)
+            tuple(
+                Check(int(iteration), misfit, change, int(inliers), seconds, passes)
+                for iteration, misfit, change, inliers, seconds, passes in rows
+            )
         )
 
     def __len__(self) -> int:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from robustrank.result.accuracy import checked_positions
+from robustrank.backend import is_array, to_numpy
 
 Vector = np.ndarray[Any, Any]
 
@@ -25,8 +25,7 @@ def is_frame(data: Any) -> bool:
 def frame_values(frame: Any) -> Vector:
     """The numbers of a data frame, NaN where they are missing."""
     check_numeric(frame)
-    values: Vector = frame.to_numpy(dtype=float, na_value=np.nan)
-    return values
+    return np.asarray(frame.to_numpy(dtype=float, na_value=np.nan))
 
 
 def check_numeric(frame: Any) -> None:
@@ -45,7 +44,7 @@ def check_numeric(frame: Any) -> None:
 
 def _has_numbers(column: Any, dtype: Any) -> bool:
     if dtype == np.dtype(object):
-        return all(isinstance(one, numbers.Real | Decimal | np.bool_) for one in column.dropna())
+        return all(isinstance(one, Real | Decimal | np.bool_) for one in column.dropna())
     return getattr(dtype, "kind", "O") in "biuf"  # also those of pandas with missing values
 
 
@@ -56,19 +55,25 @@ def frame_like(frame: Any) -> Callable[[Any], Any]:
 
 
 def numbers_of(given: Any, labels: Any, size: int, name: str) -> Vector:
-    """The numbers of rows or columns, of which numbers or labels are given."""
-    if labels is not None:
-        return positions_of(given, labels, name)
-    return checked_positions(given, size, name)
-
-
-def positions_of(given: Any, labels: Any, name: str) -> Vector:
-    """The numbers of rows or columns with some labels, of the shape of ``given``."""
+    """The numbers of rows or columns, of which numbers or labels are given; of the same shape."""
+    if labels is None:
+        return _checked_positions(given, size, name)
     wanted = np.atleast_1d(np.asarray(given)).reshape(-1)
     found = _found(wanted, labels, name)
     if (found < 0).any():
         raise KeyError(f"{name}: {str(wanted[found < 0][0])!r} is not a label of the data")
     return found.reshape(np.shape(given))
+
+
+def _checked_positions(given: Any, size: int, name: str) -> Vector:
+    """Row or column numbers, from zero to ``size`` − 1."""
+    numbers = to_numpy(given) if is_array(given) else np.asarray(given)
+    if not np.issubdtype(numbers.dtype, np.integer):
+        raise TypeError(f"{name} has dtype {numbers.dtype}; expected integers")
+    if numbers.size and not (numbers.min() >= 0 and numbers.max() < size):
+        wrong = numbers.min() if numbers.min() < 0 else numbers.max()
+        raise IndexError(f"{name} contains {wrong}; expected numbers from 0 to {size - 1}")
+    return numbers
 
 
 def matched_columns(columns: Any, labels: Any) -> Vector:

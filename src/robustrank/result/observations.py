@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,53 +19,49 @@ class Measurements:
 
     residuals: Array
 
-
-class Observations(Protocol):
-    """Observed entries of the matrix and their residuals."""
-
-    @property
-    def residuals(self) -> Array:
-        """The values minus the matrix, in the order given."""
-
     def all(self) -> Residuals:
-        """All entries, in the order given."""
+        raise ValueError("the measurements of this result are not entries of the matrix")
 
     def chosen(self, flags: Array) -> Residuals:
-        """Some entries, NumPy; ``flags`` are boolean, in the form of the data."""
+        return self.all()
 
     def occupied(self, shape: tuple[int, int]) -> tuple[Vector, Vector]:
-        """Which rows and which columns have entries that are finite; boolean."""
+        return np.ones(shape[0], bool), np.ones(shape[1], bool)
 
     def arranged(self, values: Vector, form: tuple[int, ...]) -> Vector:
-        """A number for each entry in the form of the data; NaN where there is no entry."""
+        return values
 
 
 @dataclass(frozen=True, eq=False)
 class SampledObservations:
-    """Entries with a position each."""
+    """Entries with a position each, and the values minus the matrix."""
 
     rows: Array
     columns: Array
     residuals: Array
 
     def all(self) -> Residuals:
+        """All entries, in the order given."""
         return self.rows, self.columns, self.residuals
 
     def chosen(self, flags: Array) -> Residuals:
-        rows, columns, residuals = (to_numpy(part) for part in self.all())
+        """Some entries, NumPy; ``flags`` are boolean, in the form of the data."""
+        rows, columns, residuals = map(to_numpy, self.all())
         which = to_numpy(flags)
         which = which if which.ndim == 1 else which[rows, columns]
         return rows[which], columns[which], residuals[which]
 
     def occupied(self, shape: tuple[int, int]) -> tuple[Vector, Vector]:
-        rows, columns, residuals = (to_numpy(part) for part in self.all())
+        """Which rows and which columns have entries that are finite; boolean."""
+        rows, columns, residuals = map(to_numpy, self.all())
         finite = np.isfinite(residuals)
         flags = np.zeros(shape[0], bool), np.zeros(shape[1], bool)
-        for which, places in zip(flags, (rows, columns), strict=True):
-            which[places[finite]] = True
+        flags[0][rows[finite]] = True
+        flags[1][columns[finite]] = True
         return flags
 
     def arranged(self, values: Vector, form: tuple[int, ...]) -> Vector:
+        """A number for each entry in the form of the data; NaN where there is no entry."""
         if len(form) == 1:
             return values
         grid = np.full(form, np.nan)
@@ -104,3 +100,6 @@ class MatrixObservations:
 
     def arranged(self, values: Vector, form: tuple[int, ...]) -> Vector:
         return values.reshape(form)
+
+
+Observations = Measurements | SampledObservations | MatrixObservations

@@ -14,14 +14,18 @@ Matrix = np.ndarray[Any, Any]
 # The formats of earlier versions with their last version: results of recover, and of complete.
 _RECOVERY, _COMPLETION = "robustrank-recovery", "robustrank-completion"
 FORMATS = {_RECOVERY: 3, _COMPLETION: 1}
-_STATUSES = {"SETTLED": "ESTIMATED", "UNEXPLAINED": "INCONCLUSIVE"}
-# Statuses of runs that ended early.
+# Statuses of runs that ended early, and those with another name.
 _STOPPED = {
     "TIME_LIMIT": "TIME_LIMIT",
     "STOPPED": "CALLBACK",
     "INTERRUPTED": "INTERRUPTED",
     "ITERATION_LIMIT": "ITERATIONS",
     "DIVERGED": "DIVERGED",
+}
+_STATUSES = {
+    "SETTLED": "ESTIMATED",
+    "UNEXPLAINED": "INCONCLUSIVE",
+    **dict.fromkeys(_STOPPED, "INCONCLUSIVE"),
 }
 _NOT_CERTIFIED = "the version of robustrank that saved the result did not certify it"
 
@@ -36,17 +40,17 @@ def current_header(header: dict[str, Any], arrays: dict[str, Matrix]) -> dict[st
 
 def _of_recovery(header: dict[str, Any], arrays: dict[str, Matrix]) -> dict[str, Any]:
     old, shape = header["certificate"], (len(arrays["left"]), len(arrays["right"]))
-    status = _status(header)
+    run = _run(header)
     exact = old["exact_fits"] >= old["required"] and not old["objections"]
     certificate = old | {
         "supporting": old["exact_fits"] if exact else old["inliers"],
         "decided_rows": shape[0],
         "decided_columns": shape[1],
-        "objections": _objections(old["objections"], status),
+        "objections": _objections(old["objections"], run),
     }
     symmetric = header.get("symmetric")
     return header | {
-        **_run(header),
+        **run,
         "certificate": certificate,
         "noise": 0.0 if exact else old["sigma"],
         "typical_size": old["sigma"] / old["noise"] if old["noise"] > 0 else math.nan,
@@ -64,6 +68,7 @@ def _of_recovery(header: dict[str, Any], arrays: dict[str, Matrix]) -> dict[str,
 def _of_completion(header: dict[str, Any]) -> dict[str, Any]:
     old, typical = dict(header["certificate"]), header["typical_size"]
     entries, sigma, trivial = old.pop("entries"), old.pop("noise"), old["trivial_error"]
+    run = _run(header)
     certificate = old | {
         "measurements": entries,
         "independent": entries,
@@ -72,12 +77,12 @@ def _of_completion(header: dict[str, Any]) -> dict[str, Any]:
         "noise": sigma / typical if typical else 0.0,
         "held_out_error": old["held_out_error"] / trivial if trivial else math.inf,
         "expected_error": old["expected_error"] / trivial if trivial else math.inf,
-        "objections": _objections(old["objections"], _status(header)),
+        "objections": _objections(old["objections"], run),
         "noise_statistics": [],
         "contested": [],
     }
     return header | {
-        **_run(header),
+        **run,
         "certificate": certificate,
         "cutoff": None,
         "solver": "",
@@ -91,19 +96,15 @@ def _of_completion(header: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _status(record: dict[str, Any]) -> str:
-    """The status of a result or of an attempt, under its present name."""
-    name = record["status"]
-    return "INCONCLUSIVE" if name in _STOPPED else str(_STATUSES.get(name, name))
-
-
 def _run(record: dict[str, Any]) -> dict[str, Any]:
-    return {"status": _status(record), "stopped": _STOPPED.get(record["status"])}
+    """The status of a result or of an attempt, under its present name, and why the run ended."""
+    name = record["status"]
+    return {"status": _STATUSES.get(name, name), "stopped": _STOPPED.get(name)}
 
 
-def _objections(known: list[str], status: str) -> list[str]:
+def _objections(known: list[str], run: dict[str, Any]) -> list[str]:
     """The reasons against a result; earlier versions did not list all of them."""
-    certified = status in ("RECOVERED", "ESTIMATED", "AMBIGUOUS")
+    certified = run["status"] in ("RECOVERED", "ESTIMATED", "AMBIGUOUS")
     return known if known or certified else [_NOT_CERTIFIED]
 
 
@@ -112,7 +113,7 @@ def _is_symmetric(arrays: dict[str, Matrix]) -> bool:
 
     The matrix of such a result is symmetric up to rounding, and others with noise are not.
     """
-    left, right = (arrays[name] for name in ("left", "right"))
+    left, right = arrays["left"], arrays["right"]
     if left.shape != right.shape:
         return False
     with np.errstate(over="ignore", invalid="ignore"):

@@ -141,10 +141,10 @@ class RankTable:
         """How the rank was chosen, in one sentence."""
         best = min(row.error for row in self.rows)
         if best > _NO_STRUCTURE:
-            most = max(row.rank for row in self.rows)
             return (
-                f"no low-rank structure was found: ranks up to {most} were tried, and the best of "
-                f"them predicts a measurement with an error of {100 * best:.0f}% of its size"
+                f"no low-rank structure was found: ranks up to {max(row.rank for row in self.rows)}"
+                " were tried, and the best of them predicts a measurement with an error of "
+                f"{100 * best:.0f}% of its size"
             )
         if self.chosen == self.largest and self._lower_ranks_are_worse:
             tried = ", ".join(str(row.rank) for row in self.rows if row.rank < self.chosen)

@@ -5,23 +5,18 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse
+from scipy.special import stdtrit  # the quantiles of Student's t
 
 from robustrank.backend import Array, like, namespace, to_numpy, warn_user
 from robustrank.files import PathLike, physical_memory
 from robustrank.noise import PROPORTIONAL
-from robustrank.result.accuracy import (
-    Accuracy,
-    NotCertifiedWarning,
-    broadcast_positions,
-    entries_at,
-    interval_around,
-)
+from robustrank.result.accuracy import Accuracy, NotCertifiedWarning
 from robustrank.result.certificate import Certificate, Status, conclude
 from robustrank.result.explanation import advice_of, summary_of, title_of
 from robustrank.result.history import Attempt, History, StopReason
@@ -30,7 +25,6 @@ from robustrank.result.observations import Measurements, Observations
 from robustrank.result.rank_table import RankTable
 
 Vector = np.ndarray[Any, Any]
-Positions = tuple[Vector, Vector, tuple[int, ...]]
 
 # The matrix of a completion is formed if it takes at most this share of the memory of the machine.
 _LARGEST_SHARE = 0.5
@@ -55,10 +49,6 @@ class Alternative:
             f"supported by {self.supporting:,} independent measurements and different in "
             f"{self.where}"
         )
-
-
-def _nothing() -> Vector:
-    return np.zeros(0, int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,13 +142,13 @@ class Result:
     right: Array
     outliers: Any
     certificate: Certificate
-    observations: Measurements | Observations = field(repr=False)
+    observations: Observations = field(repr=False)
     noise: float
     typical_size: float
     cutoff: float | None = None
     stopped: StopReason | None = None
-    undecided_rows: Vector = field(default_factory=_nothing)
-    undecided_columns: Vector = field(default_factory=_nothing)
+    undecided_rows: Vector = field(default_factory=lambda: np.zeros(0, int))
+    undecided_columns: Vector = field(default_factory=lambda: np.zeros(0, int))
     noise_model: str = PROPORTIONAL.name
     alternative: Alternative | None = None
     rank_table: RankTable | None = None
@@ -231,12 +221,12 @@ class Result:
     @property
     def entries(self) -> tuple[Array, Array, Array]:
         """The row, the column and the residual of each observed entry, as three vectors."""
-        return self._observed_entries.all()
+        return self.observations.all()
 
     @property
     def sparse(self) -> scipy.sparse.coo_array:
         """The values of the outliers minus the matrix: S in X = L + S, (n1, n2)."""
-        rows, columns, residuals = self._observed_entries.chosen(self.outliers)
+        rows, columns, residuals = self.observations.chosen(self.outliers)
         return scipy.sparse.coo_array((residuals, (rows, columns)), shape=self.shape)
 
     @property
@@ -296,8 +286,7 @@ class Result:
         (2,)
         """
         if columns is not None:
-            positions = self._positions(A, columns)
-            return with_gaps(entries_at(self.left, self.right, positions), self._gaps(positions))
+            return self._at(A, columns, self._entries)
         xp = namespace(self.left)
         if hasattr(A, "measure"):
             return A.measure(self.left, self.right)
@@ -309,8 +298,7 @@ class Result:
                 "robustrank.operators.as_operator(path, shape)"
             )
         sensing = xp.asarray(A, **like(self.left))
-        flat = xp.reshape(self._plain_matrix(), (-1,))
-        return xp.reshape(sensing, (sensing.shape[0], -1)) @ flat
+        return xp.reshape(sensing, (sensing.shape[0], -1)) @ xp.reshape(self._plain_matrix(), (-1,))
 
     def standard_error(self, A: Any, columns: Any = None) -> Vector:
         """The standard errors of the predictions by ``predict``.
@@ -391,8 +379,13 @@ class Result:
         True
         """
         accuracy = self._known_accuracy()
-        error, center = self._error(accuracy, A, columns), self.predict(A, columns)
-        return interval_around(center, error, level, accuracy, noise=noise)
+        error, center = self._error(accuracy, A, columns), to_numpy(self.predict(A, columns))
+        if not (isinstance(level, (int, float)) and 0 < level < 1):
+            raise ValueError(f"level={level!r}; expected a number between 0 and 1")
+        if noise:
+            error = np.hypot(error, accuracy.deviation)
+        half = float(stdtrit(max(accuracy.redundancy, 1), (1 + level) / 2)) * error
+        return center - half, center + half
 
     def standard_error_of(self, function: Callable[[Vector], Any]) -> Vector:
         """The standard errors of a differentiable function of the matrix, by the delta method.
@@ -427,8 +420,6 @@ class Result:
         If the fit is exact, the probabilities are zero and one.
         """
         values = self._known_accuracy().outlier_probabilities()
-        if isinstance(self.observations, Measurements):
-            return values
         arranged = self.observations.arranged(values, tuple(self.outliers.shape))
         return arranged if self.as_frame is None else self.as_frame(arranged)
 
@@ -474,20 +465,17 @@ class Result:
         >>> bool(abs(rows.matrix - planted.matrix[:3]).max() < 1e-9), int(rows.outliers.sum())
         (True, 4)
         """
-        fit = self.fit_new_rows
-        if fit is None:
+        if self.fit_new_rows is None:
             raise ValueError("the measurements of this result are not entries of the matrix")
-        _, empty_columns = self._empty
-        right, known, cutoff = self.right, ~empty_columns, self.cutoff or 0.0
-        if not is_frame(X):
-            return fit(X, right, known, cutoff, self.typical_size)
-        if self.column_labels is not None:
+        right, known = self.right, self._occupied[1]
+        if is_frame(X) and self.column_labels is not None:
             order = matched_columns(X.columns, self.column_labels)
             xp = namespace(right)
             right = xp.take(right, xp.asarray(order, device=like(right)["device"]), axis=0)
             known = known[order]
-        fitted = fit(frame_values(X), right, known, cutoff, self.typical_size)
-        return replace(fitted, as_frame=frame_like(X))
+        values = frame_values(X) if is_frame(X) else X
+        fitted = self.fit_new_rows(values, right, known, self.cutoff or 0.0, self.typical_size)
+        return replace(fitted, as_frame=frame_like(X)) if is_frame(X) else fitted
 
     def save(self, path: PathLike) -> None:
         """Write the result to an ``.npz`` file; ``robustrank.load`` reads it back.
@@ -529,14 +517,8 @@ class Result:
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields; the sensing data, which may be large, is not pickled."""
-        state = {name: value for name, value in vars(self).items() if name not in _COMPUTED}
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
         return state if self.of_entries else state | {"accuracy": None}
-
-    @property
-    def _observed_entries(self) -> Observations:
-        if isinstance(self.observations, Measurements):
-            raise ValueError("the measurements of this result are not entries of the matrix")
-        return self.observations
 
     def _known_accuracy(self) -> Accuracy:
         if self.error_bars is None:
@@ -558,45 +540,41 @@ class Result:
     def _error(self, accuracy: Accuracy, A: Any, columns: Any) -> Vector:
         if columns is None:
             return accuracy.of_measurements(A, self.shape)
-        own, other, shape = positions = self._positions(A, columns)
-        error: Vector = with_gaps(
-            accuracy.of_entries(own, other).reshape(shape), self._gaps(positions)
-        )
-        return error
+        return np.asarray(self._at(A, columns, accuracy.of_entries))
 
-    def _positions(self, rows: Any, columns: Any) -> Positions:
-        """Row and column numbers of entries as vectors, and the shape of both."""
-        n1, n2 = self.shape
-        return broadcast_positions(
-            numbers_of(rows, self.row_labels, n1, "rows"),
-            numbers_of(columns, self.column_labels, n2, "columns"),
-        )
+    def _at(self, rows: Any, columns: Any, of_entries: Callable[[Vector, Vector], Array]) -> Array:
+        """A number for each of some entries, NaN in rows and columns without any finite entry.
 
-    def _gaps(self, positions: Positions) -> Vector:
-        """Which entries are in rows or columns about which nothing is known."""
-        own, other, shape = positions
-        empty_rows, empty_columns = self._empty
-        gaps: Vector = (empty_rows[own] | empty_columns[other]).reshape(shape)
-        return gaps
+        ``of_entries`` computes the numbers from vectors of row and column numbers.
+        """
+        places = (
+            numbers_of(rows, self.row_labels, self.shape[0], "rows"),
+            numbers_of(columns, self.column_labels, self.shape[1], "columns"),
+        )
+        shape = np.broadcast_shapes(*(one.shape for one in places))
+        own, other = (np.broadcast_to(one, shape).reshape(-1).copy() for one in places)
+        occupied_rows, occupied_columns = self._occupied
+        known = occupied_rows[own] & occupied_columns[other]
+        values = with_gaps(of_entries(own, other), ~known)
+        return namespace(values).reshape(values, shape)
+
+    def _entries(self, rows: Vector, columns: Vector) -> Array:
+        xp = namespace(self.left)
+        P, Q = (
+            xp.take(factor, xp.asarray(at, device=like(factor)["device"]), axis=0)
+            for factor, at in ((self.left, rows), (self.right, columns))
+        )
+        return xp.sum(P * Q, axis=1)
 
     def _plain_matrix(self) -> Array:
         product = self.left @ namespace(self.right).matrix_transpose(self.right)
-        if not self.of_entries:
-            return product
-        empty_rows, empty_columns = self._empty
-        return with_gaps(product, empty_rows[:, None] | empty_columns)
+        occupied_rows, occupied_columns = self._occupied
+        return with_gaps(product, ~(occupied_rows[:, None] & occupied_columns))
 
     @cached_property
-    def _empty(self) -> tuple[Vector, Vector]:
-        """Which rows and columns have no finite entry, so that nothing is known about them."""
-        if isinstance(self.observations, Measurements):
-            n1, n2 = self.shape
-            return np.zeros(n1, bool), np.zeros(n2, bool)
-        rows, columns = self.observations.occupied(self.shape)
-        return ~rows, ~columns
-
-
-_COMPUTED = ("error_bars", "_empty")
+    def _occupied(self) -> tuple[Vector, Vector]:
+        """Which rows and columns have finite entries: nothing is known about the others."""
+        return self.observations.occupied(self.shape)
 
 
 def with_gaps(values: Array, gaps: Vector) -> Array:
@@ -609,8 +587,7 @@ def with_gaps(values: Array, gaps: Vector) -> Array:
 
 def singular_values(left: Array, right: Array) -> np.ndarray[Any, Any]:
     """The singular values of left · rightᵀ; NaN if it is not finite."""
-    _, left_r = np.linalg.qr(to_numpy(left))
-    _, right_r = np.linalg.qr(to_numpy(right))
+    left_r, right_r = (np.linalg.qr(to_numpy(factor))[1] for factor in (left, right))
     with np.errstate(over="ignore", invalid="ignore"):
         core = left_r @ right_r.T
     if not np.isfinite(core).all():
