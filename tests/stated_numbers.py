@@ -132,15 +132,15 @@ STATED: dict[str, list[str]] = {
         f"kurtosis below {_low:g}, a skewness above {evidence._CONSPICUOUS:g} "
         f"standard deviations, or grow with the prediction by {evidence._CONSPICUOUS:g}",
         f"above {word(rank_check._CLEAR_OF_NOISE)} times the edge of the noise and, if there "
-        f"are fewer than {one_problem._FEW:g} d inliers",
+        f"are fewer than {rank_check.FEW_INLIERS:g} d inliers",
         f"no singular value above {rank_check._ABOVE_NOISE:g} times the edge of the noise, and if "
         f"the noise is at most {percent(conclusion.NOISE_LIMIT / 2)} of τ where there are fewer "
         f"than {rank_check.FEW_INLIERS:g} inliers for each degree of freedom",
-        f"goes on for {word(evidence_fit._PATIENCE)} steps without improvement",
+        f"goes on for {word(base.PATIENCE)} steps without improvement",
         f"if the noise is at most {percent(one_problem._LOW_NOISE)} of τ and the statistics",
         f"(up to {evidence._CONSPICUOUS:g}, and a kurtosis between {_low:g} and {_high:g})",
         f"by more than {word(results._DIFFERENT)} times their expected errors",
-        f"at least {conclusion._EVIDENCE:g} + 2 d + min(d, {conclusion._PER_ROOT:g} √d)",
+        f"**Evidence**: at least {conclusion._EVIDENCE:g}",
         f"also needs {conclusion._REDUNDANT} inliers more than degrees of freedom",
         f"Noise at most {percent(conclusion.NOISE_LIMIT)} of τ**, and **expected error at most "
         f"{percent(conclusion.NOISE_LIMIT)}**",
@@ -155,7 +155,7 @@ STATED: dict[str, list[str]] = {
         f"at least {support._CONTESTABLE:g} times as many as the supporting ones",
         f"fits {word(support.BEYOND_CHANCE)} measurements more than it has parameters "
         f"(for noise: to {second_solution._WITHIN_NOISE:g} σ)",
-        f"(a cosine above {second_solution._PARALLEL:g}, or less than "
+        f"(a cosine above {1 - second_solution._NEGLIGIBLE:g}, or less than "
         f"{percent(second_solution._NEGLIGIBLE)} of its norm)",
         f"at least {support.OPPOSITE:g} times as many as the inliers",
     ],
@@ -176,8 +176,8 @@ STATED: dict[str, list[str]] = {
         f"needs {percent(0.5 + conclusion._MARGIN)} of the entries and "
         f"{conclusion._REDUNDANT} more than degrees of freedom; noise of at most "
         f"{percent(completed._LARGEST_NOISE)} of a typical entry",
-        f"({completed._BETTER:g} to {completed._WORSE:g} times) and show an error of the matrix of "
-        f"at most {percent(completed._LARGEST_ERROR)}",
+        f"(up to a factor of {completed._AS_EXPECTED:g}) and show an error of the matrix of "
+        f"at most {percent(conclusion.HELD_OUT_LIMIT)}",
         f"a largest singular value of at most {completed._STRUCTURE:g} times that with random",
     ],
     "docs/guide/rank.md": [

@@ -54,11 +54,9 @@ _PREDICTED = 1.25
 _EQUAL = "most measurements are exactly equal, which noise does not produce"
 UNTESTED = "the run ended before the result was tested"
 NOT_NOISE = "the residuals of the inliers do not look like noise"
-# The evidence that certifies a noisy result. It grows with the degrees of freedom, because near the
-# information limit a wrong matrix that rejects the measurements it does not fit has small residuals
-# too: by two for each of them, and by one more for what the best wrong matrix varies. With many
-# degrees of freedom, that is about their square root.
-_EVIDENCE, _PER_ROOT = 20.0, 13.0
+# The evidence that certifies a noisy result: one in 10⁸ that chance explains it. A wrong matrix that
+# rejects what it does not fit may have that; it does not predict measurements that were left out.
+_EVIDENCE = 20.0
 _OF_ANY_SIZE = np.errstate(over="ignore", invalid="ignore")  # residuals of a diverged run are
 
 
@@ -282,6 +280,6 @@ def _count(fit: Fit, labels: Labels | None = None, *, quick: bool = False) -> Ce
         sigma=deviation,
         trivial_error=math.nan if no_passes else null,
         evidence=evidence_of(sizes, null, total, freedom, problem.epsilon),
-        required_evidence=_EVIDENCE + 2 * freedom + min(freedom, _PER_ROOT * math.sqrt(freedom)),
+        required_evidence=_EVIDENCE,
         prediction_error=prediction_error(noise, count, freedom),
     )
