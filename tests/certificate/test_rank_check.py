@@ -59,7 +59,7 @@ def test_with_few_measurements_a_missing_singular_value_is_not_taken_for_noise()
     assert not rank_1.certified
 
 
-@pytest.mark.parametrize(("inliers", "noise", "too_low"), [(160, 0.06, True), (170, 0.06, False)])
+@pytest.mark.parametrize(("inliers", "noise", "too_low"), [(190, 0.06, True), (200, 0.06, False)])
 def test_large_noise_in_few_measurements_may_be_a_missing_column(
     inliers: int, noise: float, too_low: bool
 ) -> None:

@@ -54,8 +54,8 @@ _PREDICTED = 1.25
 _EQUAL = "most measurements are exactly equal, which noise does not produce"
 UNTESTED = "the run ended before the result was tested"
 NOT_NOISE = "the residuals of the inliers do not look like noise"
-# The evidence that certifies a noisy result: one in 10⁸ that chance explains it. A wrong matrix that
-# rejects what it does not fit may have that; it does not predict measurements that were left out.
+# The evidence that certifies a noisy result: chance explains it in one of 10⁸ cases. A wrong matrix
+# that rejects what it does not fit may have more; it does not predict what was left out of the fit.
 _EVIDENCE = 20.0
 _OF_ANY_SIZE = np.errstate(over="ignore", invalid="ignore")  # residuals of a diverged run are
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.backend import Array, like, namespace
 from robustrank.completion.noisy_fit import NoisyFit
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.linalg import (
@@ -21,7 +21,6 @@ from robustrank.linalg import (
 Vector = np.ndarray[Any, Any]
 
 _SHARE = 0.1  # of the entries are left out
-_CLEARLY = 2.0  # standard errors
 _SURPLUS = 2.5  # standard errors of a deviation, relative to it and for one entry
 
 
@@ -38,12 +37,6 @@ class HeldOut:
     expected: float  # what the noise and the uncertainty of the factors should leave
     trivial: float  # what the best constant leaves
     noise: float  # the deviation of the noise in the fit
-    log_densities: Vector  # logarithm of the predictive density of each entry
-
-    def is_better_than(self, other: HeldOut) -> bool:
-        """Whether the entries are predicted better, by more than chance."""
-        gain = self.log_densities - other.log_densities
-        return float(gain.mean()) > _CLEARLY * float(gain.std()) / math.sqrt(self.count)
 
     @property
     def matrix_error(self) -> float:
@@ -85,7 +78,6 @@ def held_out_errors(left_out: Sample, fit: NoisyFit) -> HeldOut:
         expected=math.sqrt(fit.noise**2 + float(lower_median(uncertainty))),
         trivial=robust_deviation(values - lower_median(values)),
         noise=fit.noise,
-        log_densities=to_numpy(fit.log_densities(errors, uncertainty)),
     )
 
 

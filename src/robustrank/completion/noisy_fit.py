@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from robustrank.backend import Array, epsilon, inverse_positive_definite, like, namespace
+from robustrank.backend import Array, epsilon, inverse_positive_definite, like, namespace, tiny
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.watch import Watch
 from robustrank.linalg import ROUNDINGS, point_of
@@ -47,20 +47,29 @@ class NoisyFit:
         """The number of columns of the factors."""
         return int(self.left.shape[1])
 
-    def log_densities(self, errors: Array, uncertainty: Array | float = 0.0) -> Array:
-        """The logarithm of the density of values with these errors, inliers or not.
+    def evidence(self, sample: Sample) -> float:
+        """The logarithm of the likelihood, less what the factors have learned from the data.
 
-        ``uncertainty`` is the variance of the predictions.
+        That is log(prior deviation / posterior deviation) for each of their entries, the distance
+        between the two distributions if the variance of the prior is estimated.
         """
-        xp = namespace(errors)
+        residual = sample.residual(*self.factors)
+        xp, learned = namespace(residual), 0.0
 
-        def density(variance: Array | float) -> Array:
-            return xp.exp(-(errors**2) / (2 * variance)) / (2 * math.pi * variance) ** 0.5
+        def density(share: float, deviation: float) -> Array:
+            return share * xp.exp(-((residual / deviation) ** 2) / 2) / deviation
 
-        variance = self.noise**2 + uncertainty
-        good = self.inliers * density(variance)
-        bad = (1 - self.inliers) * density(variance + self.outlier_deviation**2)
-        return xp.log(good + bad + float(xp.finfo(errors.dtype).smallest_normal))
+        good = density(self.inliers, self.noise)
+        bad = density(1 - self.inliers, self.outlier_deviation)
+        densities = xp.log(good + bad + tiny(residual))
+        for factor, covariances in (
+            (self.left, self.left_covariances),
+            (self.right, self.right_covariances),
+        ):
+            prior = xp.sum(xp.log(_variances(factor, covariances, self.noise)))
+            posterior = xp.linalg.slogdet(covariances)[1]
+            learned += float(xp.sum(prior - posterior)) / 2
+        return float(xp.sum(densities)) - learned
 
 
 @dataclass(frozen=True)

@@ -311,7 +311,7 @@ class Search:
     def _noisy_solution(
         self, part: Sample, limit: int, explained: Point | None, enough: int | None
     ) -> Solution:
-        """The solution of the rank that predicts entries best that are left out of the fit.
+        """The solution of the rank with the most evidence, and how it predicts entries left out.
 
         If a rank is enough to leave only noise, no higher one is tried.
         """
@@ -323,22 +323,18 @@ class Search:
         ranks = set(candidate_ranks(look.singular_values))
         if enough is not None:
             ranks = {rank for rank in ranks if rank < enough} | {enough}
-        lowest, *higher = sorted(ranks)
 
-        def best_of(rank: int) -> tuple[NoisyFit, HeldOut]:
-            fits = list(self._noisy_fits(fitted, given, look, rank))
-            tried = [(fit, held_out_errors(given_left_out, fit)) for fit in fits]
-            best = max(tried, key=lambda pair: float(pair[1].log_densities.mean()))
-            error = best[1].error / self._sample.deviation
-            values = to_numpy(point_of(*best[0].factors).values)
-            self._compared[rank] = RankRow.of(values, error)
-            return best
+        def evidence(fit: NoisyFit) -> float:
+            return fit.evidence(given)
 
-        best = best_of(lowest)
-        for rank in higher:  # must predict better, by more than chance
-            found = best_of(rank)
-            best = found if found[1].is_better_than(best[1]) else best
-        return self._noisy_result(*best)
+        best = []
+        for rank in sorted(ranks):
+            fit = max(self._noisy_fits(fitted, given, look, rank), key=evidence)
+            error = held_out_errors(given_left_out, fit).error / self._sample.deviation
+            self._compared[rank] = RankRow.of(to_numpy(point_of(*fit.factors).values), error)
+            best.append(fit)
+        most = max(best, key=evidence)
+        return self._noisy_result(most, held_out_errors(given_left_out, most))
 
     def _noisy_fits(
         self, scaled: Sample, given: Sample, look: PathPoint, rank: int
@@ -389,16 +385,9 @@ class Search:
             others = [k for k in range(fit.rank) if k != component]
             factors = point.scaled_left[:, others], point.right[:, others]
             lower = _ROUGHLY.run(self._sample, factors, self._watch)
-            if self._evidence(lower) >= self._evidence(fit):
+            if lower.evidence(self._sample) >= fit.evidence(self._sample):
                 return lower.factors
         return None
-
-    def _evidence(self, fit: NoisyFit) -> float:
-        """The logarithm of the likelihood of a fit, less half of log N for each parameter."""
-        sample = self._sample
-        densities = fit.log_densities(sample.residual(*fit.factors))
-        freedom = degrees_of_freedom(*sample.shape, fit.rank)
-        return float(namespace(densities).sum(densities)) - freedom * math.log(sample.size) / 2
 
     def _repaired_noisy(self, fit: NoisyFit) -> NoisyFit:
         """The fit after repairing rows and columns that are not explained by it."""

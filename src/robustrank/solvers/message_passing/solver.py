@@ -24,7 +24,7 @@ from robustrank.solvers.message_passing.shrinkage import shrink
 
 _LEAST_PRECISION = 0.05
 _MIXTURE_UPDATES = 5
-_STALLED = 1e-3
+_STALLED = 1e-3  # a smaller relative change of the estimate or its error is none
 _LOST = 0.5  # an error above this share of the estimate
 
 
@@ -78,7 +78,8 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
     faults
         Whether to learn the offsets, gains and constant values that faulty sensors share.
     patience
-        The number of steps without a smaller estimated error after which the solver stops.
+        The number of steps without a smaller estimated error after which the solver stops; half of
+        it once the estimate is better than none.
     max_iterations, tolerance
         The largest number of steps; the solver also stops when the relative change in a step is
         smaller than the tolerance.
@@ -212,7 +213,7 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
         point = replace(point, values=point.values * gain[..., None])
         measured, predicted = measured * gain[..., None], predicted * gain[..., None]
         now = Best(point, mixture.error, xp.full_like(best.iteration, iteration))
-        best = select(mixture.error < best.error, now, best)
+        best = select(mixture.error < (1 - _STALLED) * best.error, now, best)
         residual = problem.y - measured - mixture.offset[..., None]
         posterior = mixture.posterior(predicted)
         return MessagePassingState(
@@ -234,11 +235,13 @@ class MessagePassing(EstimatingSolver[MessagePassingState]):
         """Whether to stop with the best estimate so far."""
         xp = namespace(best.error)
         full_rank = xp.all(best.point.values > 0, axis=-1)
+        waited = iteration - best.iteration
         return (
             ~xp.isfinite(mixture.error)
             | is_within(self.target_error, problem, best)
             | (full_rank & is_within(self.target_error_at_full_rank or 0.0, problem, best))
-            | (iteration - best.iteration >= self.patience)
+            | (waited >= self.patience)
+            | (is_within(_LOST, problem, best) & (2 * waited >= self.patience))
             | (iteration >= self.max_iterations)
         )
 
