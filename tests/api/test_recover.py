@@ -92,6 +92,15 @@ def test_residuals_of_infinite_measurements_are_infinite(small: Planted) -> None
     assert result.residual[5] == pytest.approx(-1e300)
 
 
+def test_infinite_measurements_do_not_prevent_an_estimate() -> None:
+    """They have no weight, but zero times infinity is not a number."""
+    planted = plant(20, 15, 1, 400, outliers=0.05, noise=0.02, rng=1)
+    planted.y[[3, 9]] = [np.inf, -np.inf]
+    result = rr.recover(planted.A, planted.y, 1)
+    assert result.status is rr.Status.ESTIMATED
+    assert result.outliers[[3, 9]].all()
+
+
 def test_text_of_a_recovered_result_leads_with_exact_fits(small: Planted) -> None:
     text = repr(rr.recover(small.A, small.y, 2))
     lines = text.splitlines()

@@ -147,7 +147,7 @@ def test_few_lost_claims_are_no_cliff() -> None:
 
 def test_variants_run_in_processes_of_their_own() -> None:
     """A higher limit of the noise gains a claim; another width of an array is an exception."""
-    key = ("sensing/noise", 14, DEVELOPMENT)
+    key = ("certificates/uniform", 21, DEVELOPMENT)
     variants = [
         None,
         Variant(literal("NOISE_LIMIT"), DOUBLED),

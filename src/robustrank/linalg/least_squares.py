@@ -24,6 +24,7 @@ from robustrank.linalg.tangent import (
     normal_matrix,
     quadratic_forms,
 )
+from robustrank.linalg.vectors import weighted
 
 # Up to 3,000 unknowns, a factorization on a GPU takes as long as a few products that are each
 # launched from Python.
@@ -50,7 +51,7 @@ def damped_least_squares(
 
     The factors of the tangent map J must be orthonormal. All arrays may have a leading axis.
     """
-    right = tangent.adjoint(weights * target)
+    right = tangent.adjoint(weighted(target, weights))
     return solve_normal_equations(tangent, weights, right, damping, tolerance, max_iterations)
 
 
