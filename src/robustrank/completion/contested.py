@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, namespace, to_numpy
+from robustrank.backend import namespace, to_numpy
 from robustrank.certificate import COMPARABLE, EXTRA, OPPOSITE
 from robustrank.completion.repair import MOST_ROWS, best_solution
 from robustrank.completion.sample import Sample
+from robustrank.linalg import Factors
 
 Vector = np.ndarray[Any, Any]
 
@@ -26,7 +28,7 @@ _ENOUGH = 40
 
 def contested(
     sample: Sample,
-    factors: tuple[Array, Array],
+    factors: Factors,
     inliers: Vector,
     cutoff: float,
     rng: np.random.Generator,
@@ -37,17 +39,22 @@ def contested(
     """
     if _fits_opposite_sign(sample, factors, inliers, cutoff):
         return np.ones(sample.shape[0], bool), np.ones(sample.shape[1], bool)
-    P, Q = (to_numpy(factor) for factor in factors)
-    in_columns = inliers[to_numpy(sample.row_places)]
-    return (
-        _contested_rows(sample, Q, inliers, cutoff, rng),
-        _contested_rows(sample.transposed, P, in_columns, cutoff, rng),
+    rows, columns = (
+        _contested_rows(*side, cutoff, rng) for side in _sides(sample, factors, inliers)
     )
+    return rows, columns
 
 
-def _fits_opposite_sign(
-    sample: Sample, factors: tuple[Array, Array], inliers: Vector, cutoff: float
-) -> bool:
+def _sides(
+    sample: Sample, factors: Factors, inliers: Vector
+) -> Iterator[tuple[Sample, Vector, Vector]]:
+    """The sample, its right factor and its inliers; then those of the transposed matrix."""
+    P, Q = (to_numpy(factor) for factor in factors)
+    yield sample, Q, inliers
+    yield sample.transposed, P, inliers[to_numpy(sample.row_places)]
+
+
+def _fits_opposite_sign(sample: Sample, factors: Factors, inliers: Vector, cutoff: float) -> bool:
     """Whether a large share of the number that is fitted has the opposite sign."""
     xp = namespace(sample.row_values)
     predicted = sample.by_rows.dot(*factors)
@@ -64,27 +71,20 @@ def _contested_rows(
     rng: np.random.Generator,
 ) -> Vector:
     """Which rows have another solution that the rejected entries agree on."""
-    entries, rank = sample.by_rows, Q.shape[1]
-    owners, others, starts = (
-        to_numpy(at) for at in (entries.owners, entries.others, entries.starts)
-    )
-    values = to_numpy(sample.row_values)
-    support = np.bincount(owners[inliers], minlength=entries.rows)
-    rejected = np.diff(starts) - support
-    possible = (rejected >= rank + EXTRA) & (rejected >= _POSSIBLE * support)
-    found = np.zeros(entries.rows, bool)
-    candidates = np.flatnonzero(possible)
-    candidates = candidates[np.argsort(-rejected[candidates], kind="stable")]
-    for number, i in enumerate(candidates):
-        if number >= MOST_ROWS:
-            found[candidates[number:]] = True
-        if number >= MOST_ROWS or (number >= _ENOUGH and not found.any()):
-            break
-        row = slice(int(starts[i]), int(starts[i + 1]))
-        V, y, good = Q[others[row]], values[row], inliers[row]
-        other, fitted = best_solution(V[~good], y[~good], cutoff, rng)
-        lost = np.sum(good & (np.abs(y - V @ other) > cutoff))
-        found[i] = fitted >= max(rank + EXTRA, COMPARABLE * lost)
+    needed = Q.shape[1] + EXTRA
+    support, rejected = sample.count_by_row(inliers), sample.count_by_row(~inliers)
+    order = np.argsort(-rejected, kind="stable")
+    possible = (rejected >= needed) & (rejected >= _POSSIBLE * support)
+    candidates = order[possible[order]]
+    found = np.zeros(len(rejected), bool)
+    for number, i in enumerate(candidates[:MOST_ROWS]):
+        if number >= _ENOUGH and not found.any():
+            return found
+        other, fitted = best_solution(*sample.equations(i, ~inliers, Q), cutoff, rng)
+        V, y = sample.equations(i, inliers, Q)
+        lost = np.sum(np.abs(y - V @ other) > cutoff)
+        found[i] = fitted >= max(needed, COMPARABLE * lost)
+    found[candidates[MOST_ROWS:]] = True
     return found
 
 
@@ -93,7 +93,7 @@ _MOST_ENTRIES = 100  # of a row or column that is examined
 
 def agreeing_share(
     sample: Sample,
-    factors: tuple[Array, Array],
+    factors: Factors,
     inliers: Vector,
     cutoff: float,
     rng: np.random.Generator,
@@ -104,34 +104,22 @@ def agreeing_share(
     most of these. It fits one unrelated outlier for each of its unknowns; flipped signs, or entries
     of another matrix, agree. ``inliers`` are in the order of the rows.
     """
-    P, Q = factors
-    rejected = ~inliers
-    by_columns = rejected[to_numpy(sample.row_places)]
-    found = [
-        _agreeing(part, to_numpy(other), chosen, cutoff, rng)
-        for part, other, chosen in ((sample, Q, rejected), (sample.transposed, P, by_columns))
-    ]
+    found = [_agreeing(*side, cutoff, rng) for side in _sides(sample, factors, inliers)]
     agreeing, tested = (sum(numbers) for numbers in zip(*found, strict=True))
     # One is added to both counts: where few entries can be tested, outliers may agree.
-    return float(np.mean(rejected) * (agreeing + 1) / (tested + 1))
+    return float(np.mean(~inliers) * (agreeing + 1) / (tested + 1))
 
 
 def _agreeing(
-    sample: Sample, Q: Vector, rejected: Vector, cutoff: float, rng: np.random.Generator
+    sample: Sample, Q: Vector, inliers: Vector, cutoff: float, rng: np.random.Generator
 ) -> tuple[int, int]:
     """The number of rejected entries that agree beyond the unknowns, and that of those tested."""
-    rank, entries = Q.shape[1], sample.by_rows
-    owners, others = to_numpy(entries.owners), to_numpy(entries.others)
-    values = to_numpy(sample.row_values)
-    counts = np.bincount(owners[rejected], minlength=entries.rows)
-    starts = to_numpy(entries.starts)
+    rank, counts = Q.shape[1], sample.count_by_row(~inliers)
+    order = np.argsort(-counts, kind="stable")
     agreeing = tested = 0
-    for i in np.argsort(-counts, kind="stable")[:_ENOUGH]:
-        if counts[i] <= rank:
-            break
-        row = slice(int(starts[i]), int(starts[i + 1]))
-        chosen = np.flatnonzero(rejected[row])[:_MOST_ENTRIES] + row.start
-        _, fitted = best_solution(Q[others[chosen]], values[chosen], cutoff, rng)
+    for i in order[counts[order] > rank][:_ENOUGH]:
+        V, y = (part[:_MOST_ENTRIES] for part in sample.equations(i, ~inliers, Q))
+        _, fitted = best_solution(V, y, cutoff, rng)
         agreeing += max(fitted - rank, 0)
-        tested += len(chosen) - rank
+        tested += len(y) - rank
     return agreeing, tested

@@ -56,25 +56,18 @@ def _undecided_rows_refitted(
     used = ~rows[owners] & columns[others]
     if not used.any():
         return P
-    xp = namespace(P)
-    part = sample.subset(xp.asarray(used, device=like(P)["device"]))
+    xp, device = namespace(P), like(P)["device"]
+    part = sample.subset(xp.asarray(used, device=device))
     ridge = ROUNDINGS * epsilon(Q) * float(xp.sum(Q**2)) / Q.shape[0]  # no matrix is singular
     refitted = part.fit_rows(P, Q, math.inf, ridge)
-
-    def fits(factor: Array) -> Vector:
-        within = to_numpy(abs(part.residual(factor, Q)) <= cutoff)
-        return np.bincount(to_numpy(part.by_rows.owners)[within], minlength=sample.shape[0])
-
-    better = xp.asarray(fits(refitted) > fits(P), device=like(P)["device"])
-    return xp.where(better[:, None], refitted, P)
+    before, after = (part.count_by_row(part.within(one, Q, cutoff)) for one in (P, refitted))
+    return xp.where(xp.asarray(after > before, device=device)[:, None], refitted, P)
 
 
 def _supported(sample: Sample, P: Array, Q: Array, cutoff: float) -> Vector:
     """Which rows have enough entries within the cutoff."""
-    fits = to_numpy(abs(sample.residual(P, Q)) <= cutoff)
-    owners = to_numpy(sample.by_rows.owners)
-    counts = np.bincount(owners[fits], minlength=sample.shape[0])
-    return counts >= _needed(np.bincount(owners, minlength=sample.shape[0]), P.shape[1])
+    fitted = sample.count_by_row(sample.within(P, Q, cutoff))
+    return fitted >= _needed(to_numpy(sample.by_rows.counts), P.shape[1])
 
 
 def _needed(counts: Vector, rank: int) -> Vector:
@@ -91,31 +84,19 @@ def _repaired_rows(
     rng: np.random.Generator,
 ) -> tuple[Array, int]:
     """P with its unsupported rows repaired, using the entries in some columns; and how many."""
-    rank, entries, cutoff = P.shape[1], sample.by_rows, fit.cutoff
-    used = columns[to_numpy(entries.others)]
-    fits = to_numpy(abs(sample.residual(P, Q)) <= cutoff) & used
-    owners = to_numpy(entries.owners)
-    counts, fitted = (np.bincount(owners[which], minlength=entries.rows) for which in (used, fits))
+    used = columns[to_numpy(sample.by_rows.others)]
+    counts = sample.count_by_row(used)
+    fitted = sample.count_by_row(used & sample.within(P, Q, fit.cutoff))
     # With noise, a solution of hardly more entries than unknowns would fit the noise.
-    fewest = _TIMES_WITH_NOISE * (rank + EXTRA) if fit.has_noise else rank + EXTRA
-    needed = counts / 2 if fit.has_noise else _needed(counts, rank)
-    doubtful = (fitted < needed) & (counts >= fewest)
-    starts = to_numpy(entries.starts)
-    repaired = {}
+    fewest = (fit.rank + EXTRA) * (_TIMES_WITH_NOISE if fit.has_noise else 1)
+    doubtful = (fitted < _needed(counts, fit.rank)) & (counts >= fewest)
+    known, fixed, changed = to_numpy(Q), np.array(to_numpy(P)), 0
     for i in np.flatnonzero(doubtful)[:MOST_ROWS]:
-        row = slice(int(starts[i]), int(starts[i + 1]))
-        chosen = used[row]
-        places = to_numpy(entries.others[row])[chosen]
-        xp = namespace(Q)
-        V = to_numpy(xp.take(Q, xp.asarray(places, **like(entries.others)), axis=0))
-        solution, count = best_solution(V, to_numpy(sample.row_values[row])[chosen], cutoff, rng)
+        solution, count = best_solution(*sample.equations(i, used, known), fit.cutoff, rng)
         if count > fitted[i]:
-            repaired[i] = solution
-    if not repaired:
-        return P, 0
-    fixed = np.array(to_numpy(P))
-    fixed[list(repaired)] = np.stack(list(repaired.values()))
-    return namespace(P).asarray(fixed, **like(P)), len(repaired)
+            fixed[i] = solution
+            changed += 1
+    return namespace(P).asarray(fixed, **like(P)), changed
 
 
 # Subsets of equations to try. With 40 % outliers and five unknowns, one of 13 has none.
