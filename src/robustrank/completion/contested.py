@@ -10,7 +10,7 @@ import numpy as np
 from robustrank.backend import namespace, to_numpy
 from robustrank.certificate import COMPARABLE, EXTRA, OPPOSITE
 from robustrank.completion.repair import MOST_ROWS, best_solution
-from robustrank.completion.sample import Sample
+from robustrank.completion.sample import MANY, Sample
 from robustrank.linalg import Factors
 
 Vector = np.ndarray[Any, Any]
@@ -18,9 +18,10 @@ Vector = np.ndarray[Any, Any]
 # The second solution of a row needs as many entries as the first one, two more than unknowns: with
 # five, as for other measurements, one of 467 claims in fresh problems was wrong.
 # Second solutions are looked for where one entry is rejected for every four inliers, one row at a
-# time. With 0.4, as for other measurements, one of 115 claims of the development baseline is wrong;
-# with 0.25 for those, whose parts are examined together, fewer second solutions are found.
-_POSSIBLE = 0.25
+# time: half of the inliers may fit both solutions. With 0.4, as for other measurements, one of 115
+# claims of the development baseline is wrong; with 0.25 for those, whose parts are examined
+# together, fewer second solutions are found.
+_POSSIBLE = COMPARABLE / 2
 # If none is found in 40 rows, the rejected entries do not agree. Rows that are not examined,
 # because there are too many, count as contested.
 _ENOUGH = 40
@@ -88,9 +89,6 @@ def _contested_rows(
     return found
 
 
-_MOST_ENTRIES = 100  # of a row or column that is examined
-
-
 def agreeing_share(
     sample: Sample,
     factors: Factors,
@@ -118,7 +116,7 @@ def _agreeing(
     order = np.argsort(-counts, kind="stable")
     agreeing = tested = 0
     for i in order[counts[order] > rank][:_ENOUGH]:
-        V, y = (part[:_MOST_ENTRIES] for part in sample.equations(i, ~inliers, Q))
+        V, y = (part[:MANY] for part in sample.equations(i, ~inliers, Q))
         _, fitted = best_solution(V, y, cutoff, rng)
         agreeing += max(fitted - rank, 0)
         tested += len(y) - rank

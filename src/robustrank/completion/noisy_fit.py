@@ -14,13 +14,13 @@ import math
 from dataclasses import dataclass, replace
 
 from robustrank.backend import Array, epsilon, inverse_positive_definite, like, namespace
+from robustrank.completion.refinement import CUTOFF
+from robustrank.completion.ridge_path import NEGLIGIBLE
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.watch import Watch
 from robustrank.linalg import ROUNDINGS, Factors, point_of
 
-_FEWEST_INLIERS, _MOST_INLIERS = 0.5, 0.999
-_WIDER = 3.0  # the least deviation of outliers, relative to that of the noise
-_NEGLIGIBLE = 1e-3  # a column whose share of the matrix is smaller is removed
+_FEWEST_INLIERS = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def _start(sample: Sample, factors: Factors) -> NoisyFit:
         weights=xp.ones_like(sample.row_values),
         noise=noise,
         inliers=0.9,
-        outlier_deviation=max(sample.deviation, _WIDER * noise),
+        outlier_deviation=max(sample.deviation, CUTOFF * noise),
     )
 
 
@@ -135,8 +135,8 @@ def _swept(sample: Sample, fit: NoisyFit) -> NoisyFit:
         right_covariances=right_covariances,
         weights=weights,
         noise=noise,
-        inliers=min(max(total / sample.size, _FEWEST_INLIERS), _MOST_INLIERS),
-        outlier_deviation=max(math.sqrt(spread), _WIDER * noise),
+        inliers=max(total / (sample.size + 1), _FEWEST_INLIERS),
+        outlier_deviation=max(math.sqrt(spread), CUTOFF * noise),
     )
 
 
@@ -177,7 +177,7 @@ def _without_empty_columns(fit: NoisyFit) -> NoisyFit:
     xp = namespace(fit.left)
     norm, take = xp.linalg.vector_norm, xp.take
     sizes = norm(fit.left, axis=0) * norm(fit.right, axis=0)
-    kept = xp.nonzero(sizes >= _NEGLIGIBLE * xp.max(sizes))[0]
+    kept = xp.nonzero(sizes >= NEGLIGIBLE * xp.max(sizes))[0]
     if kept.shape[0] == fit.rank:
         return fit
 

@@ -24,6 +24,9 @@ from robustrank.operators import soft_weights
 
 # An inlier is within four standard deviations of the noise.
 CUTOFF = 4.0
+# The accuracy of a linear solve, relative to the misfit: the linearization is no better than that.
+# The damping is the same, so that steps are short while the factors are wrong.
+_ACCURACY = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +56,6 @@ def narrowed(
     *,
     decay: float = 0.3,
     steps: int = 6,
-    damping: float = 0.1,
 ) -> Fit:
     """Gauss–Newton with soft weights that narrow at every step, but not below the noise.
 
@@ -67,9 +69,6 @@ def narrowed(
         The factor from one width to the next.
     steps
         The number of steps.
-    damping
-        The damping relative to the average weight of an entry, in units of the misfit: steps are
-        short while the factors are wrong.
     """
     fit = Fit(point_of(*factors), 2 * width)
     for step in range(steps):
@@ -77,9 +76,9 @@ def narrowed(
         deviation = robust_deviation(residual)
         least = 2 * deviation  # narrower weights would reject noise
         width = max(width * decay, least)
-        misfit = deviation / sample.deviation
+        accuracy = _ACCURACY * deviation / sample.deviation
         weights = soft_weights(residual, width)
-        point, _ = _step(sample, fit.point, weights, residual, misfit, damping * misfit)
+        point, _ = _step(sample, fit.point, weights, residual, accuracy, damping=accuracy)
         fit = Fit(point, 2 * width, has_noise=width <= least)
         watch.report((step + 1) / steps, *fit.factors)
     return fit
@@ -106,8 +105,9 @@ def polished(
         residual = sample.residual(*fit.factors)
         inliers = abs(residual) <= fit.cutoff
         deviation = noise_of(residual[inliers], sample.shape, fit.rank)
-        misfit, weights = deviation / sample.deviation, xp.astype(inliers, residual.dtype)
-        point, change = _step(sample, fit.point, weights, residual, misfit)
+        weights = xp.astype(inliers, residual.dtype)
+        accuracy = _ACCURACY * deviation / sample.deviation
+        point, change = _step(sample, fit.point, weights, residual, accuracy)
         cutoff = max(CUTOFF * deviation, shrinking * fit.cutoff, exact)
         settled = 2 * cutoff > fit.cutoff
         fit = Fit(point, min(cutoff, fit.cutoff), has_noise=cutoff > exact)
@@ -131,13 +131,13 @@ def _step(
     point: Point,
     weights: Array,
     residual: Array,
-    misfit: float,
+    accuracy: float,
     damping: float = 0.0,
 ) -> tuple[Point, float]:
     """The point after one damped Gauss–Newton step, and the relative length of the step.
 
-    The linear solve is as accurate as the misfit, because the linearization is no better than that;
-    ``damping`` is relative to the average weight of an entry.
+    The accuracy is that of the linear solve; ``damping`` is relative to the average weight of an
+    entry.
     """
     xp, rounding = namespace(residual), epsilon(residual)
     W = damped_least_squares(
@@ -145,6 +145,6 @@ def _step(
         weights,
         residual,
         max(damping, ROUNDINGS * rounding) * xp.sum(weights) / math.prod(sample.shape),
-        xp.asarray(min(max(misfit / 10, math.sqrt(rounding)), 1e-2), **like(residual)),
+        xp.asarray(max(accuracy, math.sqrt(rounding)), **like(residual)),
     )
     return retract(point, W, int(point.values.shape[0])), relative_length(W, point)

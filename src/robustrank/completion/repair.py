@@ -11,7 +11,7 @@ import numpy as np
 from robustrank.backend import Array, epsilon, like, namespace, to_numpy
 from robustrank.certificate import EXTRA
 from robustrank.completion.refinement import Fit
-from robustrank.completion.sample import Sample
+from robustrank.completion.sample import MANY, Sample
 from robustrank.linalg import ROUNDINGS, point_of
 
 Vector = np.ndarray[Any, Any]
@@ -102,7 +102,6 @@ def _repaired_rows(
 # Subsets of equations to try. With 40 % outliers and five unknowns, one of 13 has none.
 _SUBSETS = 200
 _ROUNDS = 2
-_FEW = 50
 
 
 def best_solution(
@@ -111,7 +110,7 @@ def best_solution(
     """The x for which most of |values − V x| are within the cutoff, and how many are."""
     V, values = V.astype(float), values.astype(float)  # the ridge is below the rounding of float32
     count, rank = V.shape
-    if count <= _FEW:
+    if count <= MANY:
         subsets = rng.permuted(np.tile(np.arange(count), (_SUBSETS, 1)), axis=1)[:, :rank]
     else:  # equal numbers are rare, and harmless
         subsets = rng.integers(count, size=(_SUBSETS, rank))

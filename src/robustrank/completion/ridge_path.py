@@ -104,9 +104,8 @@ class PathPoint:
         return point_of(self.left, self.right)
 
 
-# Smaller singular values, relative to the largest one, are replaced by this: gaps below it do not
-# count.
-_SMALLEST = 1e-3
+# Smaller components, relative to the largest one, are negligible: gaps between them do not count.
+NEGLIGIBLE = 1e-3
 # A gap is a ratio of neighboring singular values of at least this. The largest rank has no next
 # value to compare with; it counts as one with the smallest gap.
 _GAP = 1.5
@@ -118,7 +117,7 @@ _CONFINED, _SMALLER = 0.3, 0.75
 
 def candidate_ranks(singular_values: np.ndarray[Any, Any]) -> list[int]:
     """The ranks after which the singular values have the largest gaps, and their number."""
-    values = np.maximum(singular_values, _SMALLEST * singular_values[0])
+    values = np.maximum(singular_values, NEGLIGIBLE * singular_values[0])
     rank = len(values)
     ratios = {k: float(values[k - 1] / values[k]) for k in range(1, rank)}
     ratios[rank] = _GAP

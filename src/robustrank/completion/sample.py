@@ -213,11 +213,8 @@ def typical_deviation(values: Array) -> float:
 # so that large outliers among fewer than half of the values hardly change it.
 _LEVEL = 0.3
 _ITERATIONS = 6
-# More entries of a row would hardly change its size.
-_MOST = 64
-# Smaller values, relative to a typical one, count as zero: other values of a row with their size
-# would overflow.
-_LEAST = 1e-100
+# Many entries of a row: more would hardly change what is estimated from them.
+MANY = 64
 
 
 def row_and_column_scales(sample: Sample) -> tuple[Array, Array]:
@@ -242,13 +239,15 @@ def _logarithms(sample: Sample) -> tuple[Array, Array]:
     The logarithm is infinite where a row has too few of them.
     """
     xp, entries = namespace(sample.row_values), sample.by_rows
-    step = xp.clip(-(-entries.counts // _MOST), min=1)  # every step-th entry of a row
-    place = xp.arange(_MOST, **like(entries.starts))[None, :] * step[:, None]
+    step = xp.clip(-(-entries.counts // MANY), min=1)  # every step-th entry of a row
+    place = xp.arange(MANY, **like(entries.starts))[None, :] * step[:, None]
     exists = place < entries.counts[:, None]
     place = xp.where(exists, place + entries.starts[:-1, None], xp.zeros_like(place))
     flat = xp.reshape(place, (-1,))
     sizes = abs(xp.reshape(xp.take(sample.row_values, flat), place.shape))
-    used = exists & (sizes > _LEAST * sample.deviation) & xp.isfinite(sizes)
+    # Smaller values count as zero: others of a row with their size would overflow.
+    least = math.cbrt(xp.finfo(sizes.dtype).smallest_normal) * sample.deviation
+    used = exists & (sizes > least) & xp.isfinite(sizes)
     logarithms = xp.log(xp.where(used, sizes, xp.full_like(sizes, math.inf)))
     return logarithms, xp.reshape(xp.take(entries.others, flat), place.shape)
 

@@ -43,7 +43,6 @@ from robustrank.result import RankRow, RankTable, left_out_error
 
 Vector = np.ndarray[Any, Any]
 
-_LOOK = 11  # the step of the path at which the singular values are looked at
 _REPAIRS = 4
 # The search uses about 30 entries of a row or column for each component of the rank; all entries of
 # the sample if that is more than half of them.
@@ -53,7 +52,7 @@ _FIRST_BOUND = 10
 # Components that leave at most this share of the typical entry are explained: the search goes on
 # with what is left, so that outliers are compared with that and not with a large mean. There are at
 # most three such levels, the data itself included.
-_EXPLAINED, _LEVELS = 0.3, 3
+EXPLAINED, _LEVELS = 0.3, 3
 _ROUGH_SWEEPS = 10  # of a fit that only shows whether a component is needed
 _LESS_NOISE = 0.9  # a component that the data has leaves less noise than this share
 
@@ -182,10 +181,10 @@ class Search:
         return self._zero if by_chance else found
 
     def _looked(self, sample: Sample, limit: int, explained: Point) -> PathPoint:
-        """The point of the path at which the ranks to try are chosen."""
+        """The point halfway along the path, at which the ranks to try are chosen."""
         self._watch.begin("search", self._in_user_units)
         start = self._path.start(sample, limit, self._rng, explained)
-        return self._path.advance(sample, start, _LOOK, self._watch)
+        return self._path.advance(sample, start, self._path.steps // 2, self._watch)
 
     def _attempt(
         self, part: Sample, kept: Array | None, limit: int, explained: Point, levels: int
@@ -227,7 +226,7 @@ class Search:
                 return self._noisy_solution(part, limit, explained, enough=rank)
             elif rank == largest:
                 continue
-            elif levels > 1 and 0 < noise[rank] <= _EXPLAINED * typical:
+            elif levels > 1 and 0 < noise[rank] <= EXPLAINED * typical:
                 further = fit if further is None or rank < further.rank else further
             elif noise[rank] < _LESS_NOISE * noise.get(rank - 1, math.inf):
                 waiting.insert(0, rank + 1)  # the rank may be higher if that leaves less noise
