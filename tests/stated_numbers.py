@@ -164,7 +164,6 @@ STATED: dict[str, list[str]] = {
         f"a ridge that decreases from {_path.ridge:g} times the largest singular value by a factor "
         f"of {_path.decay:g}, for {_path.steps} steps",
         f"leaves at most {percent(completion.EXPLAINED)} of a typical entry",
-        f"searched again in their own units, at most {word(completion._LEVELS - 1)} times",
         f"more than {_LARGE // 10**6} million entries is split",
         f"at least {word(support.EXTRA)} inliers more than unknowns",
         f"(in {word(determination._PROBES)} random trials, more than "

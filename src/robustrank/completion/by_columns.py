@@ -11,13 +11,11 @@ import numpy as np
 from robustrank.backend import as_floating
 from robustrank.certificate import Support
 from robustrank.completion.new_rows import fit_majorities
-from robustrank.completion.repair import MOST_ROWS
-from robustrank.completion.sample import Sample
+from robustrank.completion.sample import Sample, Vector
 from robustrank.completion.search import Search, Solution
+from robustrank.completion.single_rows import MOST_ROWS
 from robustrank.completion.watch import Watch
 from robustrank.operators import Entries
-
-Vector = np.ndarray[Any, Any]
 
 # The left factor is found from columns with about 4 million entries in all, at least 200 columns;
 # the others are fitted in blocks of half as many entries.
@@ -81,7 +79,7 @@ def as_numbers(X: Vector) -> Vector:
     Numbers so large that their products would overflow become infinite.
     """
     values = np.ascontiguousarray(as_floating(X, "X"))
-    largest = float(np.finfo(values.dtype).max) ** 0.25
+    largest = math.sqrt(math.sqrt(np.finfo(values.dtype).max))
     usable: Vector = np.where(np.abs(values) <= largest, values, np.inf)
     return usable
 

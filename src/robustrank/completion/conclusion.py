@@ -14,10 +14,10 @@ from robustrank.result import Certificate
 
 # Errors of predictions of entries that were left out are as expected up to this factor.
 _AS_EXPECTED = 1.5
-# The largest noise of a certified result, relative to a typical entry, is what components leave that
-# explain most of the entries: above it, outliers of the entries' own size are taken for noise. With
-# the limit for other measurements, 10 of 441 claims of the development baseline are lost, and 11
-# with their limit on the error of the matrix.
+# The largest noise of a certified result, relative to a typical entry, is what components leave
+# that explain most of the entries: above it, outliers of the entries' own size are taken for noise.
+# With the limit for other measurements, 10 of 441 claims of the development baseline are lost, and
+# 11 with their limit on the error of the matrix.
 _LARGEST_NOISE = EXPLAINED
 # The residuals of a fit of too low a rank have a largest singular value of at least this.
 _STRUCTURE = 1.2

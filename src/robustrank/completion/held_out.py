@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.completion.noisy_fit import NoisyFit
-from robustrank.completion.sample import Sample, robust_deviation
+from robustrank.completion.sample import Sample, Vector, robust_deviation
 from robustrank.linalg import half_normal_quantile, lower_median, sample_quantile
-
-Vector = np.ndarray[Any, Any]
 
 _SHARE = 0.1  # of the entries are left out
 _CLEARLY = 2.0  # standard errors

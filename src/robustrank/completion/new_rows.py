@@ -10,12 +10,11 @@ import numpy as np
 
 from robustrank.backend import Array, as_floating, epsilon, is_array, like, namespace, to_numpy
 from robustrank.certificate import EXTRA
-from robustrank.completion.repair import best_solution
+from robustrank.completion.sample import Vector
+from robustrank.completion.single_rows import best_solution
 from robustrank.linalg import ROUNDINGS
 from robustrank.operators import SortedEntries
 from robustrank.result import with_gaps
-
-Vector = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +115,10 @@ def fit_majorities(
     return P, fits, fits.sum(axis=1) >= needed
 
 
-# Widths of the weights, in standard deviations of the values: slowly at first, because a row may
-# have many outliers, then faster.
-_FIRST, _SLOW, _FAST, _SLOW_STEPS, _LAST_STEPS = 3.0, 0.6, 0.2, 6, 3
+# The width of the weights begins with two standard deviations of the values. Each step narrows it
+# more than the one before, by this factor: slowly at first, because a row may have many outliers.
+_ACCELERATION = 0.85
+_LAST_STEPS = 2  # with the width of the cutoff
 
 
 def fit_rows(
@@ -137,12 +137,10 @@ def fit_rows(
 
 
 def _widths(cutoff: float, deviation: float) -> Iterator[float]:
-    width = _FIRST * deviation
-    for _ in range(_SLOW_STEPS):
-        yield max(width, cutoff)
-        width *= _SLOW
+    width, factor = 2 * deviation, 1.0
     while width > cutoff:
         yield width
-        width *= _FAST
+        factor *= _ACCELERATION
+        width *= factor
     for _ in range(_LAST_STEPS):
         yield cutoff

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from robustrank.backend import Array, epsilon, namespace, to_numpy
-from robustrank.completion.sample import Sample, typical_deviation
+from robustrank.completion.sample import Sample, Vector, typical_deviation
 from robustrank.completion.watch import Watch
 from robustrank.linalg import Point, point_of
 from robustrank.operators import soft_weights
@@ -90,7 +89,7 @@ class PathPoint:
     step: int
 
     @cached_property
-    def singular_values(self) -> np.ndarray[Any, Any]:
+    def singular_values(self) -> Vector:
         """The singular values of the matrix."""
         return to_numpy(self._point.values)
 
@@ -115,7 +114,7 @@ _MOST = 4
 _CONFINED, _SMALLER = 0.3, 0.75
 
 
-def candidate_ranks(singular_values: np.ndarray[Any, Any]) -> list[int]:
+def candidate_ranks(singular_values: Vector) -> list[int]:
     """The ranks after which the singular values have the largest gaps, and their number."""
     values = np.maximum(singular_values, NEGLIGIBLE * singular_values[0])
     rank = len(values)
@@ -134,7 +133,7 @@ def is_confined(point: Point) -> bool:
     return any(_participation(to_numpy(side)[:, -1]) < _CONFINED for side in sides)
 
 
-def _participation(vector: np.ndarray[Any, Any]) -> float:
+def _participation(vector: Vector) -> float:
     """The share of the entries of a vector that are not negligible, about."""
     squares = vector.astype(float) ** 2
     return float(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from robustrank.certificate import (
     noise_statistics,
     supported_part,
 )
-from robustrank.completion.contested import agreeing_share, contested
 from robustrank.completion.held_out import (
     HeldOut,
     held_out_errors,
@@ -29,19 +27,23 @@ from robustrank.completion.held_out import (
 )
 from robustrank.completion.noisy_fit import NoisyFit, empirical_bayes
 from robustrank.completion.refinement import CUTOFF, Fit, narrowed, polished
-from robustrank.completion.repair import repaired, undecided_refitted
 from robustrank.completion.ridge_path import PathPoint, RidgePath, candidate_ranks, is_confined
 from robustrank.completion.sample import (
     Sample,
+    Vector,
     robust_deviation,
     row_and_column_scales,
     typical_deviation,
 )
+from robustrank.completion.single_rows import (
+    agreeing_share,
+    contested,
+    repaired,
+    undecided_refitted,
+)
 from robustrank.completion.watch import Watch
 from robustrank.linalg import Factors, Point, TangentMap, degrees_of_freedom, point_of
 from robustrank.result import RankRow, RankTable, left_out_error
-
-Vector = np.ndarray[Any, Any]
 
 _REPAIRS = 4
 # The search uses about 30 entries of a row or column for each component of the rank; all entries of
@@ -50,9 +52,8 @@ _ENOUGH = 30
 # If the rank is not given, it is looked for up to 10; then up to 20, 40, and so on.
 _FIRST_BOUND = 10
 # Components that leave at most this share of the typical entry are explained: the search goes on
-# with what is left, so that outliers are compared with that and not with a large mean. There are at
-# most three such levels, the data itself included.
-EXPLAINED, _LEVELS = 0.3, 3
+# with what is left, so that outliers are compared with that and not with a large mean.
+EXPLAINED = 0.3
 _ROUGH_SWEEPS = 10  # of a fit that only shows whether a component is needed
 _LESS_NOISE = 0.9  # a component that the data has leaves less noise than this share
 
@@ -171,7 +172,7 @@ class Search:
 
     def _solution_by(self, part: Sample, kept: Array | None, limit: int) -> Solution:
         """The best solution, looked for with a part of the entries; None: with all of them."""
-        found = self._attempt(part, kept, limit, part.zero, _LEVELS)
+        found = self._attempt(part, kept, limit, part.zero)
         if found is None:
             found = self._noisy_solution(part, limit, part.zero)
         if self._zero is None:
@@ -187,7 +188,7 @@ class Search:
         return self._path.advance(sample, start, self._path.steps // 2, self._watch)
 
     def _attempt(
-        self, part: Sample, kept: Array | None, limit: int, explained: Point, levels: int
+        self, part: Sample, kept: Array | None, limit: int, explained: Point
     ) -> Solution | None:
         """A solution that fits the entries up to rounding, or one of a rank that leaves only noise.
 
@@ -202,13 +203,14 @@ class Search:
         if self._by_structure:
             waiting.sort()
         noise: dict[int, float] = {}  # that each rank leaves
+        searched = False  # whether what a fit leaves has been searched
         further: Fit | None = None  # the fit of the lowest rank that explains most of the entries
         while waiting or further is not None:
             if further is not None and waiting in ([], [largest]):
-                found = self._attempt(part, kept, limit, further.point, levels - 1)
+                found = self._attempt(part, kept, limit, further.point)
                 if found is not None:
                     return found
-                waiting, further, levels = [max(noise) + 1, *waiting], None, 1
+                waiting, further, searched = [max(noise) + 1, *waiting], None, True
             rank = waiting.pop(0)
             if rank in noise:
                 continue
@@ -226,7 +228,7 @@ class Search:
                 return self._noisy_solution(part, limit, explained, enough=rank)
             elif rank == largest:
                 continue
-            elif levels > 1 and 0 < noise[rank] <= EXPLAINED * typical:
+            elif not searched and 0 < noise[rank] <= EXPLAINED * typical:
                 further = fit if further is None or rank < further.rank else further
             elif noise[rank] < _LESS_NOISE * noise.get(rank - 1, math.inf):
                 waiting.insert(0, rank + 1)  # the rank may be higher if that leaves less noise
