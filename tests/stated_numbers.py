@@ -163,8 +163,7 @@ STATED: dict[str, list[str]] = {
         f"alternating {sample._LEVEL:g}-quantiles of log |value|",
         f"a ridge that decreases from {_path.ridge:g} times the largest singular value by a factor "
         f"of {_path.decay:g}, for {_path.steps} steps",
-        f"leaves at most {percent(completion._EXPLAINED)} of a typical entry",
-        f"searched again in their own units, at most {word(completion._LEVELS - 1)} times",
+        f"leaves at most {percent(completion.EXPLAINED)} of a typical entry",
         f"more than {_LARGE // 10**6} million entries is split",
         f"at least {word(support.EXTRA)} inliers more than unknowns",
         f"(in {word(determination._PROBES)} random trials, more than "
@@ -182,7 +181,7 @@ STATED: dict[str, list[str]] = {
     ],
     "docs/guide/rank.md": [
         f"by a factor of at least {word(rank_table._CLEAR)} while",
-        f"leaves at most {percent(completion._EXPLAINED)} of a typical entry",
+        f"leaves at most {percent(completion.EXPLAINED)} of a typical entry",
         f"up to {held_out_entries.largest_structure_of_noise((300, 250)):.2f} at 300 × 250, and "
         f"{held_out_entries.largest_structure_of_noise((60, 12)):.2f} at 60 × 12",
     ],

@@ -267,7 +267,7 @@ def test_callback_and_time_limit_stop_the_run() -> None:
     result = rr.complete(problem.triples, R, shape=problem.shape, callback=callback)
     assert result.stopped is rr.StopReason.CALLBACK
     assert stages[0] == ("search", 1 / 25, (N1, R))
-    assert len(stages) == 12
+    assert len(stages) == 13
     assert not result.certified
     assert len(result.undecided_rows) == N1
     limited = rr.complete(problem.triples, R, shape=problem.shape, time_limit=1e-9)

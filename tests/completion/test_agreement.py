@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from completion_samples import in_row_order, planted_sample
 
-from robustrank.completion.contested import agreeing_share
+from robustrank.completion.single_rows import agreeing_share
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from robustrank.completion.repair import best_solution
+from robustrank.completion.single_rows import best_solution
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from completion_samples import in_row_order, planted_sample, sample_of
 
-from robustrank.completion.contested import contested
+from robustrank.completion.single_rows import contested
 
 
 def test_row_with_many_flipped_entries_is_contested() -> None:

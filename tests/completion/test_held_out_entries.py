@@ -24,7 +24,6 @@ def fit_of(left: np.ndarray, right: np.ndarray, noise: float, variance: float = 
         noise=noise,
         inliers=0.9,
         outlier_deviation=5.0,
-        change=0.0,
     )
 
 

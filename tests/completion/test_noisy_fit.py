@@ -8,7 +8,7 @@ from completion_samples import in_row_order, planted_sample
 
 from robustrank.completion import Watch
 from robustrank.completion.held_out import held_out_errors, residual_structure, split
-from robustrank.completion.noisy_fit import EmpiricalBayes, NoisyFit
+from robustrank.completion.noisy_fit import NoisyFit, empirical_bayes
 from robustrank.completion.sample import Sample
 from robustrank.run import Run
 from robustrank.simulate import PlantedEntries
@@ -23,7 +23,7 @@ def fitted(planted: PlantedEntries, sample: Sample, surplus: int = 0) -> NoisyFi
         np.column_stack([part, 0.1 * rng.standard_normal((len(part), surplus))])
         for part in (planted.left, planted.right)
     ]
-    return EmpiricalBayes().run(sample, (factors[0], factors[1]), WATCH)
+    return empirical_bayes(sample, (factors[0], factors[1]), WATCH)
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.1, 0.5])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from robustrank.completion.ridge_path import candidate_ranks, confined_components, is_confined
+from robustrank.completion.ridge_path import candidate_ranks, is_confined
 from robustrank.linalg import point_of
 
 
@@ -38,18 +38,6 @@ def test_component_is_not_confined_if_it_is_as_large_as_the_one_before() -> None
     assert not is_confined(point_of(left, right))
     right[:, 1] *= 0.75
     assert is_confined(point_of(left, right))
-
-
-def test_confined_components_are_named_the_most_confined_first() -> None:
-    rng = np.random.default_rng(0)
-    left, right = np.linalg.qr(rng.standard_normal((400, 3)))[0], rng.standard_normal((300, 3))
-    right[30:, 1] = 0  # in 30 columns
-    right[3:, 2] = 0  # in three
-    right /= np.linalg.norm(right, axis=0)
-    point = point_of(left * [1.0, 3.0, 2.0], np.linalg.qr(right)[0])
-    found = confined_components(point)
-    names = {0: "thirty", 1: "three", 2: "all"}  # by decreasing singular value
-    assert [names[k] for k in found] == ["three", "thirty"]
 
 
 def test_no_more_than_four_ranks_are_tried() -> None:

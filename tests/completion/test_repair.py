@@ -9,7 +9,7 @@ import pytest
 from completion_samples import planted_sample, sample_of
 
 from robustrank.completion.refinement import Fit
-from robustrank.completion.repair import repaired, undecided_refitted
+from robustrank.completion.single_rows import repaired, undecided_refitted
 from robustrank.linalg import point_of
 
 

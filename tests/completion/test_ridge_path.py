@@ -17,7 +17,9 @@ WATCH = Watch(Run())
 def test_the_path_leads_to_the_matrix() -> None:
     planted, sample = planted_sample(60, 50, 2, 1500, outliers=0.2, outlier_model="huge")
     path = RidgePath()
-    end = path.advance(sample, path.start(sample, 2, np.random.default_rng(0)), path.steps, WATCH)
+    end = path.advance(
+        sample, path.start(sample, 2, np.random.default_rng(0), sample.zero), path.steps, WATCH
+    )
     error = np.linalg.norm(end.left @ end.right.T - planted.matrix)
     assert error < 0.1 * np.linalg.norm(planted.matrix)
 
@@ -25,7 +27,7 @@ def test_the_path_leads_to_the_matrix() -> None:
 def test_ridge_and_width_decrease_by_equal_factors() -> None:
     _, sample = planted_sample()
     path = RidgePath(steps=4, widths=(8.0, 0.5), decay=0.5)
-    start = path.start(sample, 2, np.random.default_rng(0))
+    start = path.start(sample, 2, np.random.default_rng(0), sample.zero)
     assert start.width == pytest.approx(8 * sample.deviation)
     end = path.advance(sample, start, 4, WATCH)
     assert end.step == 4
@@ -36,7 +38,7 @@ def test_ridge_and_width_decrease_by_equal_factors() -> None:
 def test_the_start_has_the_leading_direction() -> None:
     """Roughly: the weights make large entries smaller."""
     planted, sample = planted_sample(40, 30, 1, 1200)
-    start = RidgePath().start(sample, 1, np.random.default_rng(0))
+    start = RidgePath().start(sample, 1, np.random.default_rng(0), sample.zero)
     for found, truth in ((start.left, planted.left), (start.right, planted.right)):
         cosine = found[:, 0] @ truth[:, 0] / np.linalg.norm(found) / np.linalg.norm(truth)
         assert abs(cosine) > 0.6
@@ -48,7 +50,7 @@ def test_a_large_ridge_leaves_nothing_and_none_leaves_all() -> None:
     values = np.linalg.svd(planted.matrix, compute_uv=False)[:2]
     ridge = 0.5 * values[1]
     path = RidgePath(decay=1.0, steps=60, widths=(1e9, 1e9))
-    at = path.start(sample, 2, np.random.default_rng(0))
+    at = path.start(sample, 2, np.random.default_rng(0), sample.zero)
     at = PathPoint(at.left, at.right, ridge, 1e9, 0)
     found = path.advance(sample, at, 60, WATCH).singular_values
     np.testing.assert_allclose(found, values - ridge, rtol=1e-3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from robustrank.completion.new_rows import fit_rows, repair_rows
+from robustrank.completion.new_rows import fit_majorities, fit_rows
 from robustrank.operators import SortedEntries
 
 RNG = np.random.default_rng(8)
@@ -41,8 +41,13 @@ def test_a_row_without_entries_is_zero() -> None:
     np.testing.assert_allclose(found[1], TRUTH[0], atol=1e-6)
 
 
-def test_only_the_given_rows_are_repaired() -> None:
-    given, P = values(10), np.zeros((30, 3))
-    repair_rows(ENTRIES, given, P, Q, 1e-9, np.asarray([4, 7]), np.random.default_rng(0))
-    np.testing.assert_allclose(P[[4, 7]], TRUTH[[4, 7]], atol=1e-9)
-    assert not np.delete(P, [4, 7], axis=0).any()
+def test_only_some_rows_are_solved_from_random_subsets() -> None:
+    """Weights of the width of the cutoff do not find rows with so many outliers."""
+    X, used = values(12).reshape(30, 25), np.ones((30, 25), bool)
+    found = fit_majorities(X, used, Q, 1e-9, 1e-9, most=0)[2]
+    assert not found.any()
+    P, fits, decided = fit_majorities(X, used, Q, 1e-9, 1e-9, most=3)
+    assert np.flatnonzero(decided).tolist() == [0, 1, 2]
+    np.testing.assert_allclose(P[:3], TRUTH[:3], atol=1e-9)
+    np.testing.assert_array_equal(fits[:3], np.tile(np.arange(25) >= 12, (3, 1)))
+    assert fit_majorities(X, used, Q, 1e-9, 1e-9)[2].all()

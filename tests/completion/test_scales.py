@@ -48,7 +48,7 @@ def test_long_rows_are_thinned_over_their_whole_length(monkeypatch: pytest.Monke
     """The first entries of a row may be special."""
     planted = plant_entries(6, 40, 1, 240, rng=3)
     planted.values[planted.columns < 4] *= 1e6
-    monkeypatch.setattr(scales, "_MOST", 5)
+    monkeypatch.setattr(scales, "MANY", 5)
     a, b = row_and_column_scales(sample_of(planted))
     special = np.arange(40) < 4
     sizes = np.abs(planted.matrix) * np.where(special, 1e6, 1.0)

@@ -22,7 +22,8 @@ def test_nothing_is_known_before_the_first_report() -> None:
 
 def test_the_latest_factors_are_kept_in_the_units_of_the_stage() -> None:
     watch = Watch(Run())
-    watch.begin("first", (np.array([1.0, 2.0, 3.0]), np.array([1.0, 10.0])))
+    units = np.array([1.0, 2.0, 3.0]), np.array([1.0, 10.0])
+    watch.begin("first", lambda P, Q: (units[0][:, None] * P, units[1][:, None] * Q))
     watch.report(0.5, P, Q)
     assert watch.latest is not None
     left, right = watch.latest

@@ -30,9 +30,8 @@ from robustrank.completion import (
     certified,
     fit_new_rows,
     solve_by_columns,
-    unfinished,
+    unsupported,
 )
-from robustrank.completion.refinement import CUTOFF
 from robustrank.inputs import as_operator
 from robustrank.inputs.entries import Observed, Occupied, Usable, observed
 from robustrank.linalg import Factors, lower_median
@@ -236,7 +235,7 @@ def _completed(
             search = Search(sample, generator, watch)
             found = search.run(None if rank is None else min(rank, *sample.shape))
             table = search.rank_table(found) if rank is None else None
-        solution = found or unfinished(sample, watch.latest)
+        solution = found or unsupported(sample, watch.latest)
         certificate = certified(solution, sample.size, unit, tested=found is not None)
         left, right = in_user_units(solution.left, solution.right)
         xp, places = namespace(solution.left), part.entries.row_places
@@ -250,7 +249,6 @@ def _completed(
         run,
         watch,
         unit=unit,
-        typical_size=sample.deviation * unit,
         left=left,
         right=right,
         outliers=data.returned(outliers) if data.as_frame is None else data.as_frame(outliers),
@@ -276,11 +274,11 @@ def _completed_by_columns(
     given = X.T if transposed else X
     entries, watch = int(np.count_nonzero(np.isfinite(X))), Watch(run)
 
-    found: tuple[Solution, float] | None = None
+    found: Solution | None = None
     with np.errstate(all="ignore"):
         with run:
             found = solve_by_columns(given, rank, generator, watch)
-        solution, typical = found or (_nothing_supported(given.shape, watch.latest), math.nan)
+        solution = found or _nothing_supported(given.shape, watch.latest)
         certificate = certified(solution, entries, tested=found is not None)
     left, right = np.asarray(solution.left), np.asarray(solution.right)
     rows, columns = ~solution.support.rows, ~solution.support.columns
@@ -292,7 +290,6 @@ def _completed_by_columns(
         certificate,
         run,
         watch,
-        typical_size=typical,
         left=left,
         right=right,
         outliers=outliers,
@@ -308,7 +305,7 @@ def _nothing_supported(shape: tuple[int, ...], latest: Factors | None) -> Soluti
     rows, columns = (np.zeros(n, bool) for n in shape)
     left, right = latest or (np.zeros((n, 1)) for n in shape)
     support = Support(rows, columns, np.zeros(math.prod(shape), bool))
-    return Solution(left, right, ~support.fitted, support, math.nan)
+    return Solution(left, right, ~support.fitted, support, noise=math.nan, typical=math.nan)
 
 
 def _result(
@@ -317,17 +314,15 @@ def _result(
     run: Run,
     watch: Watch,
     *,
-    typical_size: float,
     unit: float = 1.0,
     **parts: Any,
 ) -> Result:
     """The result with a solution, of which ``unit`` is the unit in that of the data."""
-    noise = solution.noise * unit
     return Result(
         certificate=certificate,
-        noise=noise,
-        typical_size=typical_size,
-        cutoff=max(CUTOFF * noise, solution.tolerance * typical_size),
+        noise=solution.noise * unit,
+        typical_size=solution.typical * unit,
+        cutoff=solution.cutoff * unit,
         stopped=run.stopped,
         iterations=watch.steps,
         seconds=run.seconds,

@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from robustrank.backend import as_floating
-from robustrank.certificate import EXTRA, Support
-from robustrank.completion.new_rows import fit_rows, repair_rows
-from robustrank.completion.refinement import CUTOFF
-from robustrank.completion.repair import MOST_ROWS
-from robustrank.completion.sample import Sample
+from robustrank.certificate import Support
+from robustrank.completion.new_rows import fit_majorities
+from robustrank.completion.sample import Sample, Vector
 from robustrank.completion.search import Search, Solution
+from robustrank.completion.single_rows import MOST_ROWS
 from robustrank.completion.watch import Watch
-from robustrank.operators import Entries, SortedEntries
-
-Vector = np.ndarray[Any, Any]
+from robustrank.operators import Entries
 
 # The left factor is found from columns with about 4 million entries in all, at least 200 columns;
-# the others are fitted in blocks of about 2 million entries.
-_ENTRIES, _COLUMNS, _BLOCK = 4_000_000, 200, 2_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class FittedColumns:
-    """Columns as combinations of those of a left factor."""
-
-    right: Vector
-    outliers: Vector  # boolean, (n1, n2)
-    decided: Vector  # boolean: a majority of the finite entries is fitted
+# the others are fitted in blocks of half as many entries.
+_ENTRIES, _COLUMNS = 4_000_000, 200
+_BLOCK = _ENTRIES // 2
 
 
 def solve_by_columns(
     X: Vector, rank: int | None, rng: np.random.Generator, watch: Watch
-) -> tuple[Solution, float]:
-    """The solution of robust PCA of a matrix with many columns, and the size of a typical entry.
+) -> Solution:
+    """The solution of robust PCA of a matrix with many columns.
 
     Entries are not sorted or copied but in blocks of columns. ``inliers`` and ``support`` of the
     solution are in the order of the rows.
@@ -51,62 +41,36 @@ def solve_by_columns(
     watch.of_whole = lambda P, Q: (P, Q)
     left = _expanded(solution.left, rows, n1)
     decided_rows = _expanded(solution.support.rows, rows, n1)
-    cutoff = max(CUTOFF * solution.noise, solution.tolerance * part.deviation)
     watch.begin("columns")
-    fitted = fit_columns(X, left, cutoff, part.deviation, rng, watch)
-    inliers = ~fitted.outliers
-    decided = inliers & decided_rows[:, None] & fitted.decided
-    support = Support(decided_rows, fitted.decided, decided.reshape(-1))
-    whole = replace(
-        solution, left=left, right=fitted.right, inliers=inliers.reshape(-1), support=support
-    )
-    return whole, part.deviation
+    right, inliers, decided = fit_columns(X, left, solution.cutoff, solution.typical, watch)
+    fitted = inliers & decided_rows[:, None] & decided
+    support = Support(decided_rows, decided, fitted.reshape(-1))
+    return replace(solution, left=left, right=right, inliers=inliers.reshape(-1), support=support)
 
 
 def fit_columns(
-    X: Vector,
-    left: Vector,
-    cutoff: float,
-    deviation: float,
-    rng: np.random.Generator,
-    watch: Watch,
-) -> FittedColumns:
+    X: Vector, left: Vector, cutoff: float, deviation: float, watch: Watch
+) -> tuple[Vector, Vector, Vector]:
     """The columns of X, robustly, as combinations of the columns of ``left``.
 
     An inlier has a residual of at most ``cutoff``; ``deviation`` is that of a typical value.
-    Infinite values are outliers, and are not used.
+    Infinite values are outliers, and are not used. Returns the right factor, the inliers, boolean
+    of the shape of X, and the columns of which a majority of the finite entries is fitted.
     """
-    (n1, n2), rank = X.shape, left.shape[1]
-    right = np.zeros((n2, rank), left.dtype)
-    outliers = np.zeros((n1, n2), bool)
-    decided = np.zeros(n2, bool)
+    n1, n2 = X.shape
+    right = np.zeros((n2, left.shape[1]), left.dtype)
+    inliers, decided = np.zeros((n1, n2), bool), np.zeros(n2, bool)
     step = max(1, _BLOCK // n1)
-    repairs = MOST_ROWS
     for first in range(0, n2, step):
         block = slice(first, min(first + step, n2))
         values = as_numbers(X[:, block].T).astype(left.dtype, copy=False)
-        usable = np.isfinite(values)
-        entries, flat = _entries_at(usable), values[usable]
-        needed = np.maximum(rank + EXTRA, usable.sum(axis=1) // 2 + 1)
-        fitted = fit_rows(entries, flat, left, cutoff, deviation)
-        fits = np.abs(values - fitted @ left.T) <= cutoff
-        wrong = np.flatnonzero(fits.sum(axis=1) < needed)[:repairs]
-        repair_rows(entries, flat, fitted, left, cutoff, wrong, rng)
-        fits[wrong] = np.abs(values[wrong] - fitted[wrong] @ left.T) <= cutoff
-        repairs -= len(wrong)
-        fits[~usable] = False
-        right[block], outliers[:, block] = fitted, ~fits.T
-        decided[block] = fits.sum(axis=1) >= needed
+        most = math.ceil(MOST_ROWS * len(values) / n2)
+        right[block], fits, decided[block] = fit_majorities(
+            values, np.isfinite(values), left, cutoff, deviation, most
+        )
+        inliers[:, block] = fits.T
         watch.report(block.stop / n2, left, right)
-    return FittedColumns(right, outliers, decided)
-
-
-def _entries_at(flags: Vector) -> SortedEntries:
-    """The positions of the entries of a matrix that are flagged."""
-    counts = np.count_nonzero(flags, axis=1)
-    return SortedEntries(
-        np.concatenate([[0], np.cumsum(counts)]), np.nonzero(flags)[1].astype(np.int32)
-    )
+    return right, inliers, decided
 
 
 def as_numbers(X: Vector) -> Vector:
@@ -115,7 +79,7 @@ def as_numbers(X: Vector) -> Vector:
     Numbers so large that their products would overflow become infinite.
     """
     values = np.ascontiguousarray(as_floating(X, "X"))
-    largest = float(np.finfo(values.dtype).max) ** 0.25
+    largest = math.sqrt(math.sqrt(np.finfo(values.dtype).max))
     usable: Vector = np.where(np.abs(values) <= largest, values, np.inf)
     return usable
 

@@ -8,18 +8,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace
 from robustrank.certificate import HELD_OUT_LIMIT, NOT_NOISE, UNTESTED, noise_objections
-from robustrank.completion.sample import Sample
-from robustrank.completion.search import Solution, required_support, unsupported
+from robustrank.completion.search import EXPLAINED, Solution
 from robustrank.result import Certificate
 
 # Errors of predictions of entries that were left out are as expected up to this factor.
 _AS_EXPECTED = 1.5
-# The largest noise of a certified result, relative to a typical entry: above it, outliers of the
-# entries' own size are taken for noise. With the limit for other measurements, 10 of 441 claims of
-# the development baseline are lost, and 11 with their limit on the error of the matrix.
-_LARGEST_NOISE = 0.3
+# The largest noise of a certified result, relative to a typical entry, is what components leave
+# that explain most of the entries: above it, outliers of the entries' own size are taken for noise.
+# With the limit for other measurements, 10 of 441 claims of the development baseline are lost, and
+# 11 with their limit on the error of the matrix.
+_LARGEST_NOISE = EXPLAINED
 # The residuals of a fit of too low a rank have a largest singular value of at least this.
 _STRUCTURE = 1.2
 
@@ -31,27 +30,25 @@ def certified(
 
     A solution that was not ``tested``, because the run ended before, is not certified.
     """
-    support, rank = solution.support, int(solution.left.shape[1])
-    free, required = required_support(support, entries, rank, solution.tolerance)
-    inliers = int(np.sum(solution.inliers))
+    support, inliers = solution.support, int(np.sum(solution.inliers))
     certificate = Certificate(
         measurements=entries,
         independent=entries,
         exact_fits=inliers if solution.noise == 0 else 0,
         inliers=inliers,
         supporting=int(np.sum(support.fitted)),
-        required=required,
-        degrees_of_freedom=free,
+        required=solution.required(entries),
+        degrees_of_freedom=support.degrees_of_freedom(solution.rank),
         tolerance=solution.tolerance,
         decided_rows=int(support.rows.sum()),
         decided_columns=int(support.columns.sum()),
         sigma=solution.noise * unit,
-        noise=solution.noise_level,
+        noise=solution.noise / solution.typical,
         matrix_error=0.0,
     )
     if not tested:
         return certificate.with_objections(UNTESTED)
-    if certificate.supporting < required:
+    if not solution.is_supported(entries):
         certificate = certificate.with_objections("too few measurements support the matrix")
     held_out = solution.held_out
     if held_out is None:
@@ -93,12 +90,3 @@ def _objections(certificate: Certificate, solution: Solution) -> Iterator[str]:
 def _ratio(error: float, trivial: float) -> float:
     """An error relative to that of a constant, which is zero if all entries are equal."""
     return error / trivial if trivial > 0 else math.inf
-
-
-def unfinished(sample: Sample, factors: tuple[Array, Array] | None) -> Solution:
-    """The solution when a search was stopped: the latest factors, or zero."""
-    if factors is None:
-        zeros, given = namespace(sample.row_values).zeros, like(sample.row_values)
-        n1, n2 = sample.shape
-        factors = zeros((n1, 1), **given), zeros((n2, 1), **given)
-    return unsupported(sample, factors)

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from robustrank.backend import Array, like, namespace
 from robustrank.completion.noisy_fit import NoisyFit
 from robustrank.completion.sample import Sample, robust_deviation
-from robustrank.linalg import (
-    half_normal_quantile,
-    leading_svd_by_products,
-    lower_median,
-    sample_quantile,
-)
-
-Vector = np.ndarray[Any, Any]
+from robustrank.linalg import half_normal_quantile, lower_median, sample_quantile
 
 _SHARE = 0.1  # of the entries are left out
 _SURPLUS = 2.5  # standard errors of a deviation, relative to it and for one entry
@@ -103,23 +95,14 @@ def residual_structure(sample: Sample, residual: Array, rng: np.random.Generator
     Entries that are not observed count as zero. Independent noise gives about one, a little less
     after a fit; a component that the fit lacks gives more.
     """
-    xp = namespace(residual)
+    xp, tiny = namespace(residual), float(np.finfo(float).tiny)
     drawn = [
         _largest(sample, residual * xp.asarray(signs, **like(residual)), rng)
         for signs in rng.integers(0, 2, (_DRAWS, sample.size)) * 2.0 - 1
     ]
-    return _largest(sample, residual, rng) / max(sum(drawn) / _DRAWS, 1e-300)
+    return _largest(sample, residual, rng) / max(sum(drawn) / _DRAWS, tiny)
 
 
 def _largest(sample: Sample, values: Array, rng: np.random.Generator) -> float:
     """The largest singular value of the matrix with these entries, in the order of the rows."""
-    rows, columns = sample.in_both_orders(values)
-    _, leading, _ = leading_svd_by_products(
-        lambda V: sample.by_rows.sums(rows, V),
-        lambda U: sample.by_columns.sums(columns, U),
-        sample.shape,
-        1,
-        rng,
-        example=rows[:1],
-    )
-    return float(leading[0])
+    return float(sample.leading_svd(values, 1, rng)[1][0])

@@ -10,12 +10,11 @@ import numpy as np
 
 from robustrank.backend import Array, as_floating, epsilon, is_array, like, namespace, to_numpy
 from robustrank.certificate import EXTRA
-from robustrank.completion.repair import best_solution
+from robustrank.completion.sample import Vector
+from robustrank.completion.single_rows import best_solution
 from robustrank.linalg import ROUNDINGS
 from robustrank.operators import SortedEntries
 from robustrank.result import with_gaps
-
-Vector = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,48 +69,56 @@ def fit_new_rows(
     n2 = right.shape[0]
     if given.ndim != 2 or given.shape[1] != n2:
         raise ValueError(f"X has shape {tuple(given.shape)}; expected (rows, {n2})")
-    observed = np.isfinite(to_numpy(given)) & known
+    values = to_numpy(given)
+    used = np.isfinite(values) & known
     with np.errstate(all="ignore"):  # where an outlier overflows, its weight is zero
-        left, outliers, undecided = _fitted(
-            to_numpy(given), observed, to_numpy(right), cutoff, max(deviation, cutoff)
+        left, fits, decided = fit_majorities(
+            values, used, to_numpy(right), cutoff, max(deviation, cutoff)
         )
+    left[~decided] = 0
     xp = namespace(right)
-    flags = xp.asarray(outliers | np.isinf(to_numpy(given)), device=like(right)["device"])
-    gaps = ~known | ~observed.any(axis=1)[:, None]
-    return FittedRows(xp.asarray(left, **like(right)), right, flags, undecided, gaps)
+    outliers = (used & ~fits & decided[:, None]) | np.isinf(values)
+    return FittedRows(
+        xp.asarray(left, **like(right)),
+        right,
+        xp.asarray(outliers, device=like(right)["device"]),
+        undecided=np.flatnonzero(~decided),
+        gaps=~known | ~used.any(axis=1)[:, None],
+    )
 
 
-def _fitted(
-    X: Vector, observed: Vector, V: Vector, cutoff: float, deviation: float
+def fit_majorities(
+    X: Vector,
+    used: Vector,
+    Q: Vector,
+    cutoff: float,
+    deviation: float,
+    most: int | None = None,
 ) -> tuple[Vector, Vector, Vector]:
-    """The left factor of the rows, which entries are rejected, and the rows without a majority."""
-    counts = observed.sum(axis=1)
-    columns = np.nonzero(observed)[1].astype(np.int32)
+    """The rows P for which P Qᵀ fits a majority of the used entries of X, boolean of its shape.
+
+    Returns P, which of the used entries are within the cutoff, and which rows are decided by a
+    majority. At most ``most`` rows, by default all, of which ``fit_rows`` finds none are solved
+    from random subsets of their entries.
+    """
+    counts = used.sum(axis=1)
+    needed = np.maximum(Q.shape[1] + EXTRA, counts // 2 + 1)
+    columns = np.nonzero(used)[1].astype(np.int32)
     entries = SortedEntries(np.concatenate([[0], np.cumsum(counts)]), columns)
-    values = X[observed].astype(V.dtype)
-    left = np.zeros((len(X), V.shape[1]), V.dtype)
-    if len(values):
-        left = fit_rows(entries, values, V, cutoff, deviation)
-    needed = np.maximum(V.shape[1] + EXTRA, counts // 2 + 1)
-    wrong = np.flatnonzero((_fits(entries, values, left, V, cutoff) < needed) & (counts >= needed))
-    for row in wrong[:, None]:
-        repair_rows(entries, values, left, V, cutoff, row, np.random.default_rng(0))
-    undecided = np.flatnonzero(_fits(entries, values, left, V, cutoff) < needed)
-    left[undecided] = 0
-    outliers = observed & ~(np.abs(X - left @ V.T) <= cutoff)
-    outliers[undecided] = False
-    return left, outliers, undecided
+    P = fit_rows(entries, X[used].astype(Q.dtype), Q, cutoff, deviation)
+    fits = used & (np.abs(X - P @ Q.T) <= cutoff)
+    wrong = np.flatnonzero((fits.sum(axis=1) < needed) & (counts >= needed))[:most]
+    for i in wrong:
+        rng = np.random.default_rng(0)  # so that a row does not depend on the others
+        P[i], _ = best_solution(Q[used[i]], X[i, used[i]], cutoff, rng)
+    fits[wrong] = used[wrong] & (np.abs(X[wrong] - P[wrong] @ Q.T) <= cutoff)
+    return P, fits, fits.sum(axis=1) >= needed
 
 
-def _fits(entries: SortedEntries, values: Vector, P: Vector, Q: Vector, cutoff: float) -> Vector:
-    """The number of entries of each row within the cutoff."""
-    within = np.abs(values - entries.dot(P, Q)) <= cutoff
-    return np.bincount(entries.owners[within], minlength=entries.rows)
-
-
-# Widths of the weights, in standard deviations of the values: slowly at first, because a row may
-# have many outliers, then faster.
-_FIRST, _SLOW, _FAST, _SLOW_STEPS, _LAST_STEPS = 3.0, 0.6, 0.2, 6, 3
+# The width of the weights begins with two standard deviations of the values. Each step narrows it
+# more than the one before, by this factor: slowly at first, because a row may have many outliers.
+_ACCELERATION = 0.85
+_LAST_STEPS = 2  # with the width of the cutoff
 
 
 def fit_rows(
@@ -129,28 +136,11 @@ def fit_rows(
     return P
 
 
-def repair_rows(
-    entries: SortedEntries,
-    values: Vector,
-    P: Vector,
-    Q: Vector,
-    cutoff: float,
-    rows: Vector,
-    rng: np.random.Generator,
-) -> None:
-    """Solve some rows of P again, from random subsets of their entries; P is changed."""
-    for i in rows:
-        row = slice(int(entries.starts[i]), int(entries.starts[i + 1]))
-        P[i], _ = best_solution(Q[entries.others[row]], values[row], cutoff, rng)
-
-
 def _widths(cutoff: float, deviation: float) -> Iterator[float]:
-    width = _FIRST * deviation
-    for _ in range(_SLOW_STEPS):
-        yield max(width, cutoff)
-        width *= _SLOW
+    width, factor = 2 * deviation, 1.0
     while width > cutoff:
         yield width
-        width *= _FAST
+        factor *= _ACCELERATION
+        width *= factor
     for _ in range(_LAST_STEPS):
         yield cutoff

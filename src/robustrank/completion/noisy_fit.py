@@ -14,13 +14,13 @@ import math
 from dataclasses import dataclass, replace
 
 from robustrank.backend import Array, epsilon, inverse_positive_definite, like, namespace, tiny
+from robustrank.completion.refinement import CUTOFF
+from robustrank.completion.ridge_path import NEGLIGIBLE
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.watch import Watch
-from robustrank.linalg import ROUNDINGS, point_of
+from robustrank.linalg import ROUNDINGS, Factors, point_of
 
-_FEWEST_INLIERS, _MOST_INLIERS = 0.5, 0.999
-_WIDER = 3.0  # the least deviation of outliers, relative to that of the noise
-_NEGLIGIBLE = 1e-3  # a column whose share of the matrix is smaller is removed
+_FEWEST_INLIERS = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +35,9 @@ class NoisyFit:
     noise: float  # standard deviation
     inliers: float  # share
     outlier_deviation: float
-    change: float  # of the predicted entries in the last sweep, relative to the noise
 
     @property
-    def factors(self) -> tuple[Array, Array]:
+    def factors(self) -> Factors:
         """P and Q."""
         return self.left, self.right
 
@@ -72,64 +71,52 @@ class NoisyFit:
         return float(xp.sum(densities)) - learned
 
 
-@dataclass(frozen=True)
-class EmpiricalBayes:
-    """Alternating updates of the rows, the columns and the distributions.
+def empirical_bayes(
+    sample: Sample, factors: Factors, watch: Watch, *, sweeps: int = 100, tolerance: float = 0.01
+) -> NoisyFit:
+    """The fit by alternating updates of the rows, the columns and the distributions.
 
     Parameters
     ----------
+    sample, factors, watch
+        The entries, factors that are roughly right, and what the progress is reported to.
     sweeps
         The largest number of updates.
     tolerance
         Stop when a typical predicted entry changes by less than this, in units of the noise.
     """
+    fit = _start(sample, factors)
+    predicted = sample.by_rows.dot(*fit.factors)
+    for sweep in range(sweeps):
+        fit = _without_empty_columns(_swept(sample, fit))
+        previous, predicted = predicted, sample.by_rows.dot(*fit.factors)
+        watch.report((sweep + 1) / sweeps, *fit.factors)
+        if robust_deviation(predicted - previous) < tolerance * fit.noise:
+            break
+    return fit
 
-    sweeps: int = 100
-    tolerance: float = 0.01
 
-    def run(
-        self,
-        sample: Sample,
-        factors: tuple[Array, Array],
-        watch: Watch,
-    ) -> NoisyFit:
-        """The fit after convergence, from factors that are roughly right."""
-        fit = self._start(sample, factors)
-        predicted = sample.by_rows.dot(*fit.factors)
-        for sweep in range(self.sweeps):
-            fit = _without_empty_columns(_swept(sample, fit))
-            previous, predicted = predicted, sample.by_rows.dot(*fit.factors)
-            change = robust_deviation(predicted - previous) / fit.noise
-            fit = replace(fit, change=change)
-            watch.report((sweep + 1) / self.sweeps, *fit.factors)
-            if change < self.tolerance:
-                break
-        return fit
-
-    @staticmethod
-    def _start(sample: Sample, factors: tuple[Array, Array]) -> NoisyFit:
-        point = point_of(*factors)
-        xp, r = namespace(point.left), int(point.values.shape[0])
-        P, Q = point.balanced
-        noise = max(robust_deviation(sample.residual(P, Q)), sample.tolerance)
-        return NoisyFit(
-            left=P,
-            right=Q,
-            left_covariances=xp.zeros((P.shape[0], r, r), **like(P)),
-            right_covariances=xp.zeros((Q.shape[0], r, r), **like(Q)),
-            weights=xp.ones_like(sample.row_values),
-            noise=noise,
-            inliers=0.9,
-            outlier_deviation=max(sample.deviation, _WIDER * noise),
-            change=math.inf,
-        )
+def _start(sample: Sample, factors: Factors) -> NoisyFit:
+    P, Q = point_of(*factors).balanced
+    xp, r = namespace(P), int(P.shape[1])
+    noise = max(robust_deviation(sample.residual(P, Q)), sample.tolerance)
+    return NoisyFit(
+        left=P,
+        right=Q,
+        left_covariances=xp.zeros((P.shape[0], r, r), **like(P)),
+        right_covariances=xp.zeros((Q.shape[0], r, r), **like(Q)),
+        weights=xp.ones_like(sample.row_values),
+        noise=noise,
+        inliers=0.9,
+        outlier_deviation=max(sample.deviation, CUTOFF * noise),
+    )
 
 
 def _swept(sample: Sample, fit: NoisyFit) -> NoisyFit:
     """The fit after one update of everything."""
     xp = namespace(fit.left)
-    fit = _with_weights(fit, sample.residual(*fit.factors))
-    weights, column_weights = sample.in_both_orders(fit.weights)
+    probabilities = _probabilities(fit, sample.residual(*fit.factors))
+    weights, column_weights = sample.in_both_orders(probabilities)
     left_variances = _variances(fit.left, fit.left_covariances, fit.noise)
     right_variances = _variances(fit.right, fit.right_covariances, fit.noise)
     P, left_covariances, _ = _posterior(
@@ -146,7 +133,7 @@ def _swept(sample: Sample, fit: NoisyFit) -> NoisyFit:
     expected = xp.sum(moments * (outer + right_covariances)) - xp.sum(certain * outer)
     total = max(float(xp.sum(weights)), 1.0)
     noise = math.sqrt(max(float(xp.sum(weights * residual**2) + expected), 0.0) / total)
-    outlying = 1 - fit.weights
+    outlying = 1 - weights
     spread = float(xp.sum(outlying * residual**2)) / max(float(xp.sum(outlying)), 1.0)
     noise = max(noise, epsilon(P) * sample.deviation)
     return replace(
@@ -155,27 +142,26 @@ def _swept(sample: Sample, fit: NoisyFit) -> NoisyFit:
         right=Q,
         left_covariances=left_covariances,
         right_covariances=right_covariances,
+        weights=weights,
         noise=noise,
-        inliers=min(max(total / sample.size, _FEWEST_INLIERS), _MOST_INLIERS),
-        outlier_deviation=max(math.sqrt(spread), _WIDER * noise),
+        inliers=max(total / (sample.size + 1), _FEWEST_INLIERS),
+        outlier_deviation=max(math.sqrt(spread), CUTOFF * noise),
     )
 
 
-def _with_weights(fit: NoisyFit, residual: Array) -> NoisyFit:
-    """The fit with the probability of each entry to be an inlier."""
-    xp = namespace(residual)
+def _probabilities(fit: NoisyFit, residual: Array) -> Array:
+    """The probability of each entry to be an inlier."""
 
     def log_density(share: float, deviation: float) -> Array:
         return math.log(share / deviation) - residual**2 / (2 * deviation**2)
 
     odds = log_density(1 - fit.inliers, fit.outlier_deviation) - log_density(fit.inliers, fit.noise)
-    return replace(fit, weights=(1 - xp.tanh(odds / 2)) / 2)
+    return (1 - namespace(residual).tanh(odds / 2)) / 2
 
 
 def _variances(factor: Array, covariances: Array, noise: float) -> Array:
     """The variance of each column of a factor, positive also if the data supports none of them."""
-    xp = namespace(factor)
-    r = factor.shape[1]
+    xp, r = namespace(factor), factor.shape[1]
     uncertain = xp.sum(xp.sum(covariances, axis=0) * xp.eye(r, **like(factor)), axis=1)
     variances = (xp.sum(factor**2, axis=0) + uncertain) / factor.shape[0]
     return xp.maximum(variances, epsilon(factor) * (xp.max(variances) + noise))
@@ -188,10 +174,8 @@ def _posterior(
     xp, r = namespace(Q), Q.shape[1]
     second = xp.reshape(Q[:, :, None] * Q[:, None, :] + covariances, (-1, r * r))
     moments = xp.reshape(sample.by_rows.sums(weights, second), (-1, r, r))
-    eye = xp.eye(r, **like(Q))
-    largest = float(xp.max(xp.abs(moments)))
-    rounding = ROUNDINGS * epsilon(Q) * largest
-    ridge = eye * (noise**2 / variances)[:, None] + rounding * eye
+    rounding = ROUNDINGS * epsilon(Q) * float(xp.max(abs(moments)))
+    ridge = xp.eye(r, **like(Q)) * (noise**2 / variances + rounding)
     inverse = inverse_positive_definite(moments + ridge)
     right = sample.by_rows.sums(weights * sample.row_values, Q)
     return (inverse @ right[..., None])[..., 0], noise**2 * inverse, moments
@@ -200,19 +184,16 @@ def _posterior(
 def _without_empty_columns(fit: NoisyFit) -> NoisyFit:
     """The fit without the columns that contribute almost nothing, at least one left."""
     xp = namespace(fit.left)
-    norm = xp.linalg.vector_norm
+    norm, take = xp.linalg.vector_norm, xp.take
     sizes = norm(fit.left, axis=0) * norm(fit.right, axis=0)
-    kept = xp.nonzero(sizes >= _NEGLIGIBLE * xp.max(sizes))[0]
+    kept = xp.nonzero(sizes >= NEGLIGIBLE * xp.max(sizes))[0]
     if kept.shape[0] == fit.rank:
         return fit
 
-    def block(covariances: Array) -> Array:
-        return xp.take(xp.take(covariances, kept, axis=1), kept, axis=2)
-
     return replace(
         fit,
-        left=xp.take(fit.left, kept, axis=1),
-        right=xp.take(fit.right, kept, axis=1),
-        left_covariances=block(fit.left_covariances),
-        right_covariances=block(fit.right_covariances),
+        left=take(fit.left, kept, axis=1),
+        right=take(fit.right, kept, axis=1),
+        left_covariances=take(take(fit.left_covariances, kept, axis=1), kept, axis=2),
+        right_covariances=take(take(fit.right_covariances, kept, axis=1), kept, axis=2),
     )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from robustrank.backend import Array, epsilon, namespace, to_numpy
-from robustrank.completion.sample import Sample, robust_deviation
+from robustrank.completion.sample import Sample, Vector, typical_deviation
 from robustrank.completion.watch import Watch
-from robustrank.linalg import Point, leading_svd_by_products, point_of
+from robustrank.linalg import Point, point_of
 from robustrank.operators import soft_weights
 
 
@@ -43,25 +42,25 @@ class RidgePath:
     widths: tuple[float, float] = (3.0, 0.5)
 
     def start(
-        self, sample: Sample, rank: int, rng: np.random.Generator, explained: Point | None = None
+        self, sample: Sample, rank: int, rng: np.random.Generator, explained: Point
     ) -> PathPoint:
         """The beginning of the path, with factors of the given rank.
 
-        If some components explain most of the values already, the path begins with these and the
-        leading part of what they leave, in units of that.
+        It has the components that explain most of the values already, which may be none, and the
+        leading part of what they leave; the width is in units of that.
         """
-        values, typical, known = (sample.row_values, sample.column_values), sample.deviation, 0
-        if explained is not None:
-            residual = sample.residual(explained.scaled_left, explained.right)
-            values, known = sample.in_both_orders(residual), int(explained.values.shape[0])
-            typical = robust_deviation(residual)
-        width = self.widths[0] * typical
-        P, Q, largest = _spectral_start(sample, values, rank - known, width, rng)
-        if explained is not None:
-            xp = namespace(P)
-            left, right = explained.balanced
-            P, Q = xp.concat([left, P], axis=1), xp.concat([right, Q], axis=1)
-            # A smaller ridge would vanish beside the explained components by rounding.
+        residual = sample.residual(explained.scaled_left, explained.right)
+        xp, known = namespace(residual), int(explained.values.shape[0])
+        width = self.widths[0] * typical_deviation(residual)
+        weights = soft_weights(residual, width)
+        left, values, right = sample.leading_svd(
+            weights * residual, rank - known, rng, approximate=True
+        )
+        share = float(xp.sum(weights)) / math.prod(sample.shape)
+        parts = explained.balanced, Point(left, values / share, right).balanced
+        P, Q = (xp.concat(factors, axis=1) for factors in zip(*parts, strict=True))
+        largest = float(values[0])
+        if known:  # a smaller ridge would vanish beside these components by rounding
             largest = max(largest, math.sqrt(epsilon(P)) * float(explained.values[0]))
         return PathPoint(P, Q, self.ridge * largest, width, 0)
 
@@ -90,7 +89,7 @@ class PathPoint:
     step: int
 
     @cached_property
-    def singular_values(self) -> np.ndarray[Any, Any]:
+    def singular_values(self) -> Vector:
         """The singular values of the matrix."""
         return to_numpy(self._point.values)
 
@@ -104,35 +103,8 @@ class PathPoint:
         return point_of(self.left, self.right)
 
 
-def _spectral_start(
-    sample: Sample,
-    values: tuple[Array, Array],
-    rank: int,
-    width: float,
-    rng: np.random.Generator,
-) -> tuple[Array, Array, float]:
-    """The leading part of weighted values as factors, and its largest singular value.
-
-    The values are in the orders of the rows and of the columns.
-    """
-    n1, n2 = sample.shape
-    rows, columns = (soft_weights(one, width) * one for one in values)
-    left, leading, right = leading_svd_by_products(
-        lambda V: sample.by_rows.sums(rows, V),
-        lambda U: sample.by_columns.sums(columns, U),
-        (n1, n2),
-        rank,
-        rng,
-        example=rows[:1],
-        approximate=True,
-    )
-    share = float(namespace(rows).sum(soft_weights(values[0], width))) / (n1 * n2)
-    return *Point(left, leading / share, right).balanced, float(leading[0])
-
-
-# Smaller singular values, relative to the largest one, are replaced by this: gaps below it do not
-# count.
-_SMALLEST = 1e-3
+# Smaller components, relative to the largest one, are negligible: gaps between them do not count.
+NEGLIGIBLE = 1e-3
 # A gap is a ratio of neighboring singular values of at least this. The largest rank has no next
 # value to compare with; it counts as one with the smallest gap.
 _GAP = 1.5
@@ -142,9 +114,9 @@ _MOST = 4
 _CONFINED, _SMALLER = 0.3, 0.75
 
 
-def candidate_ranks(singular_values: np.ndarray[Any, Any]) -> list[int]:
+def candidate_ranks(singular_values: Vector) -> list[int]:
     """The ranks after which the singular values have the largest gaps, and their number."""
-    values = np.maximum(singular_values, _SMALLEST * singular_values[0])
+    values = np.maximum(singular_values, NEGLIGIBLE * singular_values[0])
     rank = len(values)
     ratios = {k: float(values[k - 1] / values[k]) for k in range(1, rank)}
     ratios[rank] = _GAP
@@ -161,7 +133,9 @@ def is_confined(point: Point) -> bool:
     return any(_participation(to_numpy(side)[:, -1]) < _CONFINED for side in sides)
 
 
-def _participation(vector: np.ndarray[Any, Any]) -> float:
+def _participation(vector: Vector) -> float:
     """The share of the entries of a vector that are not negligible, about."""
     squares = vector.astype(float) ** 2
-    return float(np.sum(squares) ** 2 / (len(squares) * max(np.sum(squares**2), 1e-300)))
+    return float(
+        np.sum(squares) ** 2 / (len(squares) * max(np.sum(squares**2), np.finfo(float).tiny))
+    )

@@ -9,10 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, epsilon, inverse_permutation, like, namespace
+from robustrank.backend import Array, epsilon, inverse_permutation, like, namespace, to_numpy
 from robustrank.certificate import relative_tolerance
-from robustrank.linalg import Point, half_normal_quantile, lower_median
+from robustrank.linalg import (
+    Point,
+    Triplets,
+    half_normal_quantile,
+    leading_svd_by_products,
+    lower_median,
+)
 from robustrank.operators import Entries, EntryTangent, SortedEntries
+
+Vector = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +75,8 @@ class Sample:
 
     @cached_property
     def deviation(self) -> float:
-        """The standard deviation of normal values of the typical size; zeros do not count."""
-        nonzero = self.row_values[self.row_values != 0]
-        return robust_deviation(nonzero) if nonzero.shape[0] else 1.0
+        """The deviation of the values, see ``typical_deviation``."""
+        return typical_deviation(self.row_values)
 
     @property
     def relative_tolerance(self) -> float:
@@ -83,15 +90,10 @@ class Sample:
 
     def divided_by(self, rows: Array, columns: Array) -> Sample:
         """The sample with each value divided by a number for its row and one for its column."""
-        take = namespace(rows).take
-        values = {
-            name: getattr(self, name) / (take(own, at.owners) * take(other, at.others))
-            for name, at, own, other in (
-                ("row_values", self.by_rows, rows, columns),
-                ("column_values", self.by_columns, columns, rows),
-            )
-        }
-        return replace(self, **values)
+        take, at = namespace(rows).take, self.by_rows
+        divided = self.row_values / (take(rows, at.owners) * take(columns, at.others))
+        row_values, column_values = self.in_both_orders(divided)
+        return replace(self, row_values=row_values, column_values=column_values)
 
     def subset(self, kept: Array) -> Sample:
         """The sample of some entries; ``kept`` is boolean, in the order of the rows."""
@@ -137,6 +139,50 @@ class Sample:
         """The residuals of P Qᵀ, in the order of the rows."""
         return self.row_values - self.by_rows.dot(P, Q)
 
+    def within(self, P: Array, Q: Array, cutoff: float) -> Vector:
+        """Which entries P Qᵀ fits up to a cutoff, a NumPy array in the order of the rows."""
+        return to_numpy(abs(self.residual(P, Q)) <= cutoff)
+
+    def count_by_row(self, chosen: Vector) -> Vector:
+        """The number of chosen entries of each row; ``chosen`` is like the result of ``within``."""
+        return np.bincount(to_numpy(self.by_rows.owners)[chosen], minlength=self.shape[0])
+
+    def equations(self, i: int, chosen: Vector, Q: Vector) -> tuple[Vector, Vector]:
+        """The V and y such that V p = y for row p of P, given Q, by the chosen entries of row i."""
+        starts, others, values = self._on_host
+        places = starts[i] + np.flatnonzero(chosen[starts[i] : starts[i + 1]])
+        return Q[others[places]], values[places]
+
+    @cached_property
+    def _on_host(self) -> tuple[Vector, Vector, Vector]:
+        at = self.by_rows
+        return to_numpy(at.starts), to_numpy(at.others), to_numpy(self.row_values)
+
+    def leading_svd(
+        self, values: Array, rank: int, rng: np.random.Generator, *, approximate: bool = False
+    ) -> Triplets:
+        """The leading singular triplets of the matrix with these entries, and zero elsewhere.
+
+        The values are in the order of the rows.
+        """
+        rows, columns = self.in_both_orders(values)
+        return leading_svd_by_products(
+            lambda V: self.by_rows.sums(rows, V),
+            lambda U: self.by_columns.sums(columns, U),
+            self.shape,
+            rank,
+            rng,
+            example=rows[:1],
+            approximate=approximate,
+        )
+
+    @property
+    def zero(self) -> Point:
+        """The zero matrix, which has no components."""
+        xp, values = namespace(self.row_values), self.row_values
+        left, right = (xp.zeros((n, 0), **like(values)) for n in self.shape)
+        return Point(left, values[:0], right)
+
     def tangent(self, point: Point) -> EntryTangent:
         """The map from changes of the factors to those of the entries, in the order of the rows."""
         places = self.by_rows, self.by_columns, self.row_places
@@ -154,19 +200,21 @@ def _chosen(entries: SortedEntries, kept: Array) -> tuple[SortedEntries, Array]:
 
 def robust_deviation(residual: Array) -> float:
     """The standard deviation of normal numbers with the same median of absolute values."""
-    median: Any = lower_median(namespace(residual).abs(residual))
-    return float(median) / half_normal_quantile(0.5)
+    return float(lower_median(abs(residual))) / half_normal_quantile(0.5)
+
+
+def typical_deviation(values: Array) -> float:
+    """The standard deviation of normal values of the typical size; zeros do not count."""
+    nonzero = values[values != 0]
+    return robust_deviation(nonzero) if nonzero.shape[0] else 1.0
 
 
 # The level of the quantile of |value| that is the size of a row or column. It is below one half,
 # so that large outliers among fewer than half of the values hardly change it.
 _LEVEL = 0.3
 _ITERATIONS = 6
-# More entries of a row would hardly change its size.
-_MOST = 64
-# Smaller values, relative to a typical one, count as zero: other values of a row with their size
-# would overflow.
-_LEAST = 1e-100
+# Many entries of a row: more would hardly change what is estimated from them.
+MANY = 64
 
 
 def row_and_column_scales(sample: Sample) -> tuple[Array, Array]:
@@ -175,43 +223,41 @@ def row_and_column_scales(sample: Sample) -> tuple[Array, Array]:
     The logarithm of |value| is modelled as the sum of a term of its row and one of its column, each
     the quantile of what the other leaves. Rows without a value other than zero have the scale one.
     """
-    sides = [
-        _Side(sample.by_rows, sample.row_values, _LEAST * sample.deviation),
-        _Side(sample.by_columns, sample.column_values, _LEAST * sample.deviation),
-    ]
+    rows, columns = _logarithms(sample), _logarithms(sample.transposed)
     xp = namespace(sample.row_values)
-    a, b = (xp.zeros(n, **like(sample.row_values)) for n in sample.shape)
+    b = xp.zeros(sample.shape[1], **like(sample.row_values))
     for _ in range(_ITERATIONS):
-        a = sides[0].quantiles(b)
-        b = sides[1].quantiles(a)
+        a = _quantiles(*rows, b)
+        b = _quantiles(*columns, a)
     middle = lower_median(b)
     return xp.exp(a + middle), xp.exp(b - middle)
 
 
-class _Side:
-    """The logarithms of some nonzero values of each row, in a table with a row for each."""
+def _logarithms(sample: Sample) -> tuple[Array, Array]:
+    """The logarithms of some nonzero values of each row, and their columns: a table each.
 
-    def __init__(self, entries: SortedEntries, values: Array, least: float) -> None:
-        xp = namespace(values)
-        step = -(-entries.counts // _MOST)  # every step-th entry of a row
-        columns = xp.arange(_MOST, **like(entries.starts))
-        place = columns[None, :] * xp.clip(step, min=1)[:, None]
-        exists = place < entries.counts[:, None]
-        place = xp.where(exists, place + entries.starts[:-1, None], xp.zeros_like(place))
-        flat = xp.reshape(place, (-1,))
-        self._others = xp.take(entries.others, flat)
-        chosen = xp.reshape(xp.take(values, flat), place.shape)
-        used = exists & (xp.abs(chosen) > least) & xp.isfinite(chosen)
-        magnitudes = xp.where(used, xp.abs(chosen), xp.full_like(chosen, math.inf))
-        self._logarithms = xp.log(magnitudes)  # what is not used comes last
-        self._counts = xp.sum(xp.astype(used, entries.starts.dtype), axis=1)
+    The logarithm is infinite where a row has too few of them.
+    """
+    xp, entries = namespace(sample.row_values), sample.by_rows
+    step = xp.clip(-(-entries.counts // MANY), min=1)  # every step-th entry of a row
+    place = xp.arange(MANY, **like(entries.starts))[None, :] * step[:, None]
+    exists = place < entries.counts[:, None]
+    place = xp.where(exists, place + entries.starts[:-1, None], xp.zeros_like(place))
+    flat = xp.reshape(place, (-1,))
+    sizes = abs(xp.reshape(xp.take(sample.row_values, flat), place.shape))
+    # Smaller values count as zero: others of a row with their size would overflow.
+    least = math.cbrt(xp.finfo(sizes.dtype).smallest_normal) * sample.deviation
+    used = exists & (sizes > least) & xp.isfinite(sizes)
+    logarithms = xp.log(xp.where(used, sizes, xp.full_like(sizes, math.inf)))
+    return logarithms, xp.reshape(xp.take(entries.others, flat), place.shape)
 
-    def quantiles(self, other: Array) -> Array:
-        """The quantile of logarithm − other in each row, or zero."""
-        xp = namespace(other)
-        shifts = xp.reshape(xp.take(other, self._others), self._logarithms.shape)
-        ordered = xp.sort(self._logarithms - shifts, axis=1)
-        level = xp.floor(_LEVEL * xp.astype(self._counts - 1, other.dtype))
-        place = xp.clip(xp.astype(level, self._counts.dtype), min=0)
-        found = xp.take_along_axis(ordered, place[:, None], axis=1)[:, 0]
-        return xp.where(self._counts > 0, found, xp.zeros_like(found))
+
+def _quantiles(logarithms: Array, columns: Array, subtracted: Array) -> Array:
+    """The quantile of each row, less a number for each column; zero for rows without any."""
+    xp = namespace(logarithms)
+    shifts = xp.reshape(xp.take(subtracted, xp.reshape(columns, (-1,))), columns.shape)
+    ordered = xp.sort(logarithms - shifts, axis=1)  # what is infinite comes last
+    counts = xp.sum(xp.astype(xp.isfinite(logarithms), logarithms.dtype), axis=1)
+    place = xp.astype(xp.floor(_LEVEL * xp.clip(counts - 1, min=0)), xp.int64)
+    found = xp.take_along_axis(ordered, place[:, None], axis=1)[:, 0]
+    return xp.where(counts > 0, found, xp.zeros_like(found))

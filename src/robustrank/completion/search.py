@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.backend import Array, namespace, to_numpy
 from robustrank.certificate import (
     MARGIN,
     NoiseStatistics,
@@ -19,7 +18,6 @@ from robustrank.certificate import (
     noise_statistics,
     supported_part,
 )
-from robustrank.completion.contested import agreeing_share, contested
 from robustrank.completion.held_out import (
     HeldOut,
     held_out_errors,
@@ -27,23 +25,26 @@ from robustrank.completion.held_out import (
     residual_structure,
     split,
 )
-from robustrank.completion.noisy_fit import EmpiricalBayes, NoisyFit
-from robustrank.completion.refinement import CUTOFF, Fit, Narrowing, Polishing
-from robustrank.completion.repair import repaired, undecided_refitted
-from robustrank.completion.ridge_path import (
-    PathPoint,
-    RidgePath,
-    candidate_ranks,
-    is_confined,
+from robustrank.completion.noisy_fit import NoisyFit, empirical_bayes
+from robustrank.completion.refinement import CUTOFF, Fit, narrowed, polished
+from robustrank.completion.ridge_path import PathPoint, RidgePath, candidate_ranks, is_confined
+from robustrank.completion.sample import (
+    Sample,
+    Vector,
+    robust_deviation,
+    row_and_column_scales,
+    typical_deviation,
 )
-from robustrank.completion.sample import Sample, robust_deviation, row_and_column_scales
+from robustrank.completion.single_rows import (
+    agreeing_share,
+    contested,
+    repaired,
+    undecided_refitted,
+)
 from robustrank.completion.watch import Watch
 from robustrank.linalg import Factors, Point, TangentMap, degrees_of_freedom, point_of
 from robustrank.result import RankRow, RankTable, left_out_error
 
-Vector = np.ndarray[Any, Any]
-
-_LOOK = 11  # the step of the path at which the singular values are looked at
 _REPAIRS = 4
 # The search uses about 30 entries of a row or column for each component of the rank; all entries of
 # the sample if that is more than half of them.
@@ -51,10 +52,9 @@ _ENOUGH = 30
 # If the rank is not given, it is looked for up to 10; then up to 20, 40, and so on.
 _FIRST_BOUND = 10
 # Components that leave at most this share of the typical entry are explained: the search goes on
-# with what is left, so that outliers are compared with that and not with a large mean. There are at
-# most three such levels, the data itself included.
-_EXPLAINED, _LEVELS = 0.3, 3
-_ROUGHLY = EmpiricalBayes(sweeps=10)
+# with what is left, so that outliers are compared with that and not with a large mean.
+EXPLAINED = 0.3
+_ROUGH_SWEEPS = 10  # of a fit that only shows whether a component is needed
 _LESS_NOISE = 0.9  # a component that the data has leaves less noise than this share
 
 
@@ -67,39 +67,37 @@ class Solution:
     inliers: Vector  # boolean, in the order of the rows
     support: Support
     noise: float  # standard deviation; zero if the data is exact
-    tolerance: float = 0.0  # the largest residual of an exact fit, in units of a typical one
-    noisy: NoisyFit | None = None
-    held_out: HeldOut | None = None
+    typical: float  # the size of a typical entry
+    tolerance: float = 0.0  # the largest residual of an exact fit, relative to a typical entry
+    held_out: HeldOut | None = None  # only with noise
     structure: float = 0.0
-    noise_level: float = 0.0  # relative to a typical entry
     statistics: NoiseStatistics | None = None  # of the residuals in the part that is decided
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether most entries are fitted up to rounding."""
-        return self.noisy is None
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """Components that explain most of the entries, and the typical size of what they leave."""
-
-    explained: Point | None
-    typical: float
 
     @property
     def rank(self) -> int:
         """The number of components."""
-        return 0 if self.explained is None else int(self.explained.values.shape[0])
+        return int(self.left.shape[1])
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether most entries are fitted up to rounding."""
+        return self.held_out is None
 
-@dataclass(frozen=True, eq=False)
-class Attempt:
-    """What fits of several ranks showed: an exact solution, or a rank that leaves only noise."""
+    @property
+    def cutoff(self) -> float:
+        """The largest residual of an inlier."""
+        return max(CUTOFF * self.noise, self.tolerance * self.typical)
 
-    level: Level
-    exact: Solution | None = None
-    enough: int | None = None
+    def required(self, entries: int) -> int:
+        """The number of inliers that the decided part needs, if there are so many entries.
+
+        They are a majority of all entries, and more than chance can fit.
+        """
+        return enough_fits(self.tolerance, entries, self.support.degrees_of_freedom(self.rank))
+
+    def is_supported(self, entries: int) -> bool:
+        """Whether the decided part has that number of inliers."""
+        return int(np.sum(self.support.fitted)) >= self.required(entries)
 
 
 class Search:
@@ -125,13 +123,12 @@ class Search:
         if zero is not None and _is_by_chance(np.sum(~zero.inliers), self._sample.shape, 0, 1):
             return zero
         self._by_structure = bound is None
-        *lower, last = self._limits(bound)
-        for limit in lower:
+        for limit in self._limits(bound):
             solution = self._solution(limit)
             complete = solution.is_exact or solution.structure < self._noise_structure
-            if solution.left.shape[1] < limit or complete:
-                return solution
-        return self._solution(last)
+            if solution.rank < limit or complete:
+                break
+        return solution
 
     def rank_table(self, solution: Solution) -> RankTable | None:
         """The ranks that were compared, and all lower ones than the rank of the solution.
@@ -139,81 +136,81 @@ class Search:
         The errors of ranks that were not fitted are those of the solution with fewer components.
         There is no table for the zero matrix.
         """
-        rank = int(solution.left.shape[1])
-        if rank == 0:
+        if solution.rank == 0:
             return None
         point, rows = point_of(solution.left, solution.right), dict(self._compared)
-        for k in range(1, rank + 1):
+        for k in range(1, solution.rank + 1):
             if k not in rows:
                 lower = point.truncated(k)
                 residual = self._sample.residual(lower.scaled_left, lower.right)
                 rows[k] = _rank_row(self._sample, lower, robust_deviation(residual))
-        return RankTable(tuple(rows[k] for k in sorted(rows)), rank, min(self._sample.shape))
-
-    def _solution(self, limit: int) -> Solution:
-        """The best solution of at most this rank."""
-        if self._sample.size < MARGIN:
-            look = self._looked(self._scaled, limit)
-            return unsupported(self._sample, self._in_user_units((look.left, look.right)))
-        thin, kept = self._scaled.thinned(_ENOUGH * limit, self._rng)
-        if 2 * thin.size > self._scaled.size:
-            return self._solution_by(self._scaled, None, limit)
-        solution = self._solution_by(thin, kept, limit)
-        if concluded_support(solution, self._sample.size):
-            return solution
-        return self._solution_by(self._scaled, None, limit)
-
-    def _solution_by(self, part: Sample, kept: Array | None, limit: int) -> Solution:
-        """The best solution, looked for with a part of the entries; None: with all of them."""
-        level = Level(None, part.deviation)
-        attempt = self._attempt(part, kept, limit, level, _LEVELS) or Attempt(level)
-        exact, zero = attempt.exact, self._zero
-        if zero is not None:
-            return exact if exact is not None and _fits_more(exact, zero) else zero
-        if exact is not None:
-            return exact
-        return self._noisy_solution(part, limit, attempt.level.explained, attempt.enough)
+        compared = tuple(rows[k] for k in sorted(rows))
+        return RankTable(compared, solution.rank, min(self._sample.shape))
 
     def _limits(self, bound: int | None) -> Iterator[int]:
         """The largest ranks to try, one after the other."""
         n1, n2 = self._sample.shape
         # With a higher rank, the degrees of freedom would exceed the number of entries.
         most = max(1, min(n1, n2, self._sample.size // (n1 + n2)))
-        if bound is not None:
-            yield min(bound, n1, n2)
-            return
         limit = _FIRST_BOUND
-        while limit < most:
+        while bound is None and limit < most:
             yield limit
             limit *= 2
-        yield most
+        yield most if bound is None else min(bound, n1, n2)
 
-    def _looked(self, sample: Sample, limit: int, explained: Point | None = None) -> PathPoint:
-        """The point of the path at which the ranks to try are chosen."""
-        self._watch.begin("search", self._units)
+    def _solution(self, limit: int) -> Solution:
+        """The best solution of at most this rank."""
+        if self._sample.size < MARGIN:
+            look = self._looked(self._scaled, limit, self._scaled.zero)
+            return unsupported(self._sample, self._in_user_units(look.left, look.right))
+        thin, kept = self._scaled.thinned(_ENOUGH * limit, self._rng)
+        if 2 * thin.size <= self._scaled.size:
+            solution = self._solution_by(thin, kept, limit)
+            if solution.is_supported(self._sample.size):
+                return solution
+        return self._solution_by(self._scaled, None, limit)
+
+    def _solution_by(self, part: Sample, kept: Array | None, limit: int) -> Solution:
+        """The best solution, looked for with a part of the entries; None: with all of them."""
+        found = self._attempt(part, kept, limit, part.zero)
+        if found is None:
+            found = self._noisy_solution(part, limit, part.zero)
+        if self._zero is None:
+            return found
+        gained = np.sum(found.inliers) - np.sum(self._zero.inliers)
+        by_chance = _is_by_chance(gained, self._sample.shape, 0, found.rank)
+        return self._zero if by_chance else found
+
+    def _looked(self, sample: Sample, limit: int, explained: Point) -> PathPoint:
+        """The point halfway along the path, at which the ranks to try are chosen."""
+        self._watch.begin("search", self._in_user_units)
         start = self._path.start(sample, limit, self._rng, explained)
-        return self._path.advance(sample, start, _LOOK, self._watch)
+        return self._path.advance(sample, start, self._path.steps // 2, self._watch)
 
     def _attempt(
-        self, part: Sample, kept: Array | None, limit: int, level: Level, levels: int
-    ) -> Attempt | None:
-        """A solution that fits the entries up to rounding, or a rank that leaves only noise.
+        self, part: Sample, kept: Array | None, limit: int, explained: Point
+    ) -> Solution | None:
+        """A solution that fits the entries up to rounding, or one of a rank that leaves only noise.
 
         If no rank was given, lower ranks are tried first. Higher ones are not tried if only noise
         is left: they would fit it, which takes long. If a fit explains most of the entries, what
         it leaves is searched in the same way, in its own units, before a higher rank is tried.
         """
-        look = self._looked(part, limit, level.explained)
-        waiting = [rank for rank in candidate_ranks(look.singular_values) if rank > level.rank]
-        largest, noise, further = look.left.shape[1], {}, None
+        look = self._looked(part, limit, explained)
+        known, largest = explained.values.shape[0], look.left.shape[1]
+        typical = typical_deviation(part.residual(explained.scaled_left, explained.right))
+        waiting = [rank for rank in candidate_ranks(look.singular_values) if rank > known]
         if self._by_structure:
             waiting.sort()
+        noise: dict[int, float] = {}  # that each rank leaves
+        searched = False  # whether what a fit leaves has been searched
+        further: Fit | None = None  # the fit of the lowest rank that explains most of the entries
         while waiting or further is not None:
             if further is not None and waiting in ([], [largest]):
-                found = self._attempt(part, kept, limit, further, levels - 1)
+                found = self._attempt(part, kept, limit, further.point)
                 if found is not None:
                     return found
-                waiting, further, levels = [max(noise) + 1, *waiting], None, 1
+                waiting, further, searched = [max(noise) + 1, *waiting], None, True
             rank = waiting.pop(0)
             if rank in noise:
                 continue
@@ -223,21 +220,20 @@ class Search:
             self._compared[rank] = _rank_row(part, fit.point, noise[rank])
             if not fit.has_noise:
                 solution = self._conclusive(fit, part, kept)
-                if solution is not None and self._is_surplus(fit, part, look):
+                if solution is not None and not self._is_surplus(fit, part, look):
+                    return solution
+                if solution is not None:
                     waiting.insert(0, rank - 1)
-                elif solution is not None:
-                    return Attempt(level, exact=solution)
             elif self._by_structure and self._has_only_noise(part, residual, noise[rank]):
-                return Attempt(level, enough=rank)
-            elif rank < largest:
-                if levels > 1 and 0 < noise[rank] <= _EXPLAINED * level.typical:
-                    if further is None or rank < further.rank:
-                        further = Level(fit.point, noise[rank])
-                # The rank may be higher if that leaves less noise; otherwise the data has noise.
-                elif noise[rank] < _LESS_NOISE * noise.get(rank - 1, math.inf):
-                    waiting.insert(0, rank + 1)
-                else:
-                    break
+                return self._noisy_solution(part, limit, explained, enough=rank)
+            elif rank == largest:
+                continue
+            elif not searched and 0 < noise[rank] <= EXPLAINED * typical:
+                further = fit if further is None or rank < further.rank else further
+            elif noise[rank] < _LESS_NOISE * noise.get(rank - 1, math.inf):
+                waiting.insert(0, rank + 1)  # the rank may be higher if that leaves less noise
+            else:
+                break  # the data has noise
         return None
 
     def _has_only_noise(self, sample: Sample, residual: Array, noise: float) -> bool:
@@ -247,17 +243,22 @@ class Search:
         kept = xp.where(typical, residual, xp.zeros_like(residual))
         return residual_structure(sample, kept, self._rng) < self._noise_structure
 
+    def _narrowed(
+        self, sample: Sample, look: PathPoint, rank: int, stage: str
+    ) -> tuple[PathPoint, Fit]:
+        """The end of the path with a lower rank, and the first fit from there."""
+        self._watch.begin(stage, self._in_user_units)
+        end = self._path.advance(sample, look.truncated(rank), self._path.steps, self._watch)
+        return end, narrowed(sample, (end.left, end.right), end.width, self._watch)
+
     def _fit(self, sample: Sample, look: PathPoint, rank: int) -> Fit:
         """The fit of one rank, from a point of the path."""
-        watch = self._watch
-        watch.begin(f"rank {rank}", self._units)
-        end = self._path.advance(sample, look.truncated(rank), self._path.steps, watch)
-        fit = Narrowing().run(sample, end.left, end.right, end.width, watch)
+        _, fit = self._narrowed(sample, look, rank, f"rank {rank}")
         for _ in range(_REPAIRS):
             if fit.has_noise:
                 break
             fit, _ = repaired(sample, fit, self._rng)
-            fit = Polishing().run(sample, fit, watch)
+            fit = polished(sample, fit, self._watch)
             again, changed = repaired(sample, fit, self._rng)
             if not changed:
                 break
@@ -266,17 +267,24 @@ class Search:
 
     def _conclusive(self, fit: Fit, part: Sample, kept: Array | None) -> Solution | None:
         """The solution if chance does not explain its exact fits."""
-        sample = self._scaled
+        sample, by = self._scaled, None
         if kept is not None:
             fit, _ = repaired(sample, fit, self._rng)
-        tolerance = sample.tolerance
+            by = part.tangent(fit.point), to_numpy(kept)
         inliers = _exact_fits(sample, fit.factors)
-        by = None if kept is None else (part.tangent(fit.point), to_numpy(kept))
-        support = self._supported(sample, fit.point, inliers, tolerance, by)
-        factors = undecided_refitted(sample, fit.factors, support.rows, support.columns, tolerance)
-        inliers, relative = _exact_fits(sample, factors), sample.relative_tolerance
-        solution = Solution(*self._in_user_units(factors), inliers, support, 0.0, relative)
-        return solution if concluded_support(solution, sample.size) else None
+        support = self._supported(sample, fit.point, inliers, sample.tolerance, by)
+        factors = undecided_refitted(
+            sample, fit.factors, support.rows, support.columns, sample.tolerance
+        )
+        solution = Solution(
+            *self._in_user_units(*factors),
+            _exact_fits(sample, factors),
+            support,
+            noise=0.0,
+            typical=self._sample.deviation,
+            tolerance=sample.relative_tolerance,
+        )
+        return solution if solution.is_supported(sample.size) else None
 
     def _supported(
         self,
@@ -302,70 +310,69 @@ class Search:
         It then fits outliers. That is tested only if it is confined to few rows or columns: the
         fit of lower rank takes as long as that of this rank.
         """
-        rank = int(fit.point.values.shape[0])
-        if rank == 1 or not is_confined(fit.point):
+        if fit.rank == 1 or not is_confined(fit.point):
             return False
-        lower, tolerance = self._fit(part, look, rank - 1), self._scaled.tolerance
-        return _is_gained_by_chance(self._scaled, lower.factors, fit.factors, tolerance)
+        sample = self._scaled
+        lower = self._fit(part, look, fit.rank - 1)
+        without, fitted = (
+            int(np.sum(sample.within(*one.factors, sample.tolerance))) for one in (lower, fit)
+        )
+        return _is_by_chance(fitted - without, sample.shape, lower.rank, fit.rank)
 
     def _noisy_solution(
-        self, part: Sample, limit: int, explained: Point | None, enough: int | None
+        self, part: Sample, limit: int, explained: Point, enough: int | None = None
     ) -> Solution:
         """The solution of the rank with the most evidence, and how it predicts entries left out.
 
-        If a rank is enough to leave only noise, no higher one is tried.
+        If a rank is enough to leave only noise, no higher one is tried. Entries of which most are
+        zero have no noise.
         """
+        if self._zero is not None:
+            return self._zero
         fitted, left_out = split(part, self._rng)
-        given, given_left_out = (
-            part.divided_by(*(1 / unit for unit in self._units)) for part in (fitted, left_out)
-        )
         look = self._looked(fitted, limit, explained)
         ranks = set(candidate_ranks(look.singular_values))
         if enough is not None:
             ranks = {rank for rank in ranks if rank < enough} | {enough}
-
-        def evidence(fit: NoisyFit) -> float:
-            return fit.evidence(given)
-
+        in_user_units = [1 / unit for unit in self._units]
+        given, predicted = (one.divided_by(*in_user_units) for one in (fitted, left_out))
         best = []
         for rank in sorted(ranks):
-            fit = max(self._noisy_fits(fitted, given, look, rank), key=evidence)
-            error = held_out_errors(given_left_out, fit).error / self._sample.deviation
+            fit = self._noisy_fit(fitted, given, look, rank)
+            error = held_out_errors(predicted, fit).error / self._sample.deviation
             self._compared[rank] = RankRow.of(to_numpy(point_of(*fit.factors).values), error)
             best.append(fit)
-        most = max(best, key=evidence)
-        return self._noisy_result(most, held_out_errors(given_left_out, most))
+        most = max(best, key=lambda fit: fit.evidence(given))
+        return self._noisy_result(most, held_out_errors(predicted, most))
 
-    def _noisy_fits(
-        self, scaled: Sample, given: Sample, look: PathPoint, rank: int
-    ) -> Iterator[NoisyFit]:
-        """Fits of one rank, from two starting points."""
-        watch = self._watch
-        watch.begin(f"noise, rank {rank}", self._units)
-        end = self._path.advance(scaled, look.truncated(rank), self._path.steps, watch)
-        narrowed = Narrowing().run(scaled, end.left, end.right, end.width, watch)
-        watch.begin(f"noise, rank {rank}")
-        for factors in ((end.left, end.right), narrowed.factors):
-            yield EmpiricalBayes().run(given, self._in_user_units(factors), watch)
+    def _noisy_fit(self, scaled: Sample, given: Sample, look: PathPoint, rank: int) -> NoisyFit:
+        """The fit of one rank with the most evidence, from two starting points."""
+        stage, watch = f"noise, rank {rank}", self._watch
+        end, narrow = self._narrowed(scaled, look, rank, stage)
+        watch.begin(stage)
+        fits = [
+            empirical_bayes(given, self._in_user_units(*factors), watch)
+            for factors in ((end.left, end.right), narrow.factors)
+        ]
+        return max(fits, key=lambda fit: fit.evidence(given))
 
     def _noisy_result(self, start: NoisyFit, errors: HeldOut) -> Solution:
         """The solution with all entries, from the fit without those that were left out."""
         sample = self._sample
-        fit = self._repaired_noisy(EmpiricalBayes().run(sample, start.factors, self._watch))
+        fit = self._repaired_noisy(empirical_bayes(sample, start.factors, self._watch))
         fit = self._without_surplus(fit)
         inliers = to_numpy(fit.weights) > 0.5
         residual = fit.weights * sample.residual(*fit.factors)
-        cutoff = CUTOFF * fit.noise
-        support = self._supported(sample, point_of(*fit.factors), inliers, cutoff)
+        point = point_of(*fit.factors)
+        support = self._supported(sample, point, inliers, CUTOFF * fit.noise)
         return Solution(
             *fit.factors,
             inliers,
             support,
             fit.noise,
-            noisy=fit,
+            sample.deviation,
             held_out=errors,
             structure=residual_structure(sample, residual, self._rng),
-            noise_level=fit.noise / sample.deviation,
             statistics=_statistics(sample, fit.factors, inliers, support),
         )
 
@@ -375,7 +382,7 @@ class Search:
         They fit outliers. Each component may be the one; a rough fit without it shows that.
         """
         while (lower := self._without_a_surplus_component(fit)) is not None:
-            fit = self._repaired_noisy(EmpiricalBayes().run(self._sample, lower, self._watch))
+            fit = self._repaired_noisy(empirical_bayes(self._sample, lower, self._watch))
         return fit
 
     def _without_a_surplus_component(self, fit: NoisyFit) -> Factors | None:
@@ -384,7 +391,7 @@ class Search:
         for component in reversed(range(fit.rank)) if fit.rank > 1 else ():
             others = [k for k in range(fit.rank) if k != component]
             factors = point.scaled_left[:, others], point.right[:, others]
-            lower = _ROUGHLY.run(self._sample, factors, self._watch)
+            lower = empirical_bayes(self._sample, factors, self._watch, sweeps=_ROUGH_SWEEPS)
             if lower.evidence(self._sample) >= fit.evidence(self._sample):
                 return lower.factors
         return None
@@ -396,11 +403,11 @@ class Search:
             after, changed = repaired(self._sample, before, self._rng)
             if not changed:
                 break
-            fit = EmpiricalBayes().run(self._sample, after.factors, self._watch)
+            fit = empirical_bayes(self._sample, after.factors, self._watch)
         return fit
 
-    def _in_user_units(self, factors: tuple[Array, Array]) -> tuple[Array, Array]:
-        (P, Q), (rows, columns) = factors, self._units
+    def _in_user_units(self, P: Array, Q: Array) -> Factors:
+        rows, columns = self._units
         return rows[:, None] * P, columns[:, None] * Q
 
 
@@ -411,33 +418,10 @@ def _rank_row(sample: Sample, point: Point, noise: float) -> RankRow:
     return RankRow.of(values, left_out_error(noise / sample.deviation, sample.size, freedom))
 
 
-def _exact_fits(sample: Sample, factors: tuple[Array, Array]) -> Vector:
+def _exact_fits(sample: Sample, factors: Factors) -> Vector:
     """Which entries are fitted up to rounding, boolean, in the order of the rows."""
-    given = sample.relative_tolerance, sample.deviation
-    return to_numpy(exact_fits(sample.residual(*factors), *given))
-
-
-def _is_gained_by_chance(
-    sample: Sample, lower: tuple[Array, Array], higher: tuple[Array, Array], largest: float
-) -> bool:
-    """Whether one more component fits hardly more entries than it has degrees of freedom.
-
-    An entry is fitted if its residual is at most the largest one.
-    """
-    without, fitted = (
-        int(np.sum(np.abs(to_numpy(sample.residual(*factors))) <= largest))
-        for factors in (lower, higher)
-    )
-    rank = int(higher[0].shape[1])
-    return _is_by_chance(fitted - without, sample.shape, rank - 1, rank)
-
-
-def _fits_more(solution: Solution, lower: Solution) -> bool:
-    """Whether a solution fits more entries than one of a lower rank, by more than chance."""
-    ranks = (int(one.left.shape[1]) for one in (lower, solution))
-    gained = int(np.sum(solution.inliers)) - int(np.sum(lower.inliers))
-    shape = solution.left.shape[0], solution.right.shape[0]
-    return not _is_by_chance(gained, shape, *ranks)
+    residual = sample.residual(*factors)
+    return to_numpy(exact_fits(residual, sample.relative_tolerance, sample.deviation))
 
 
 def _is_by_chance(gained: int, shape: tuple[int, int], lower: int, higher: int) -> bool:
@@ -447,7 +431,7 @@ def _is_by_chance(gained: int, shape: tuple[int, int], lower: int, higher: int) 
 
 
 def _statistics(
-    sample: Sample, factors: tuple[Array, Array], inliers: Vector, support: Support
+    sample: Sample, factors: Factors, inliers: Vector, support: Support
 ) -> NoiseStatistics:
     """What the residuals look like in the part that is decided."""
     at = sample.by_rows
@@ -461,41 +445,27 @@ def _statistics(
 
 def _zero_solution(sample: Sample) -> Solution | None:
     """The zero matrix if most entries support it."""
-    xp, values = namespace(sample.row_values), sample.row_values
-    inliers = to_numpy(exact_fits(values, sample.relative_tolerance, sample.deviation))
+    zero = sample.zero
+    inliers = _exact_fits(sample, (zero.left, zero.right))
     if 2 * np.sum(inliers) <= sample.size:  # no majority in any part
         return None
-    left, right = (xp.zeros((n, 0), **like(values)) for n in sample.shape)
-    point = Point(left, values[:0], right)
-    support = supported_part(sample.tangent(point), inliers, agreeing=0.0)
-    solution = Solution(left, right, inliers, support, 0.0, sample.relative_tolerance)
-    return solution if concluded_support(solution, sample.size) else None
+    solution = Solution(
+        zero.left,
+        zero.right,
+        inliers,
+        supported_part(sample.tangent(zero), inliers, agreeing=0.0),
+        noise=0.0,
+        typical=sample.deviation,
+        tolerance=sample.relative_tolerance,
+    )
+    return solution if solution.is_supported(sample.size) else None
 
 
-def unsupported(sample: Sample, factors: tuple[Array, Array]) -> Solution:
-    """A solution that nothing supports."""
-    residual = sample.residual(*factors)
-    noise = robust_deviation(residual)
-    inliers = np.abs(to_numpy(residual)) <= CUTOFF * noise
+def unsupported(sample: Sample, factors: Factors | None) -> Solution:
+    """A solution that nothing supports: the factors, or zero if there are none."""
+    P, Q = factors or (sample.zero.left, sample.zero.right)
+    noise = robust_deviation(sample.residual(P, Q))
+    inliers = sample.within(P, Q, CUTOFF * noise)
     rows, columns = (np.zeros(n, bool) for n in sample.shape)
     support = Support(rows, columns, np.zeros_like(inliers))
-    level = noise / sample.deviation if noise else 0.0
-    return Solution(*factors, inliers, support, noise, noise_level=level)
-
-
-def concluded_support(solution: Solution, entries: int) -> bool:
-    """Whether enough entries support a solution."""
-    rank = int(solution.left.shape[1])
-    required = required_support(solution.support, entries, rank, solution.tolerance)[1]
-    return int(np.sum(solution.support.fitted)) >= required
-
-
-def required_support(
-    support: Support, entries: int, rank: int, tolerance: float
-) -> tuple[int, int]:
-    """The degrees of freedom of the decided part, and the number of inliers that it needs.
-
-    They are a majority of all entries, and more than chance can fit.
-    """
-    free = support.degrees_of_freedom(rank)
-    return free, enough_fits(tolerance, entries, free)
+    return Solution(P, Q, inliers, support, noise, sample.deviation)
