@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -48,6 +48,31 @@ class State:
 
 
 @dataclass(frozen=True, eq=False)
+class PointState(State):
+    """The state of a solver that moves on the manifold of matrices of the given rank."""
+
+    moved: Array | float  # relative change in the last step
+    point: Point
+    iteration: int
+
+    def change(self) -> Array | float:
+        return self.moved
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The point with the most evidence so far."""
+
+    point: Point
+    evidence: float
+    iteration: int
+
+    def or_better(self, other: Self) -> Self:
+        """The other one if it has more evidence, else this one."""
+        return other if other.evidence > self.evidence else self
+
+
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """An approximate solution that one solver passes to the next."""
 
@@ -75,6 +100,17 @@ def observe(problem: Problem, U: Array, V: Array, weight_function: WeightFunctio
     median = lower_median(magnitudes)
     weights = weight_function.weights(magnitudes, median)
     return State(U=U, V=V, residual=residual, median=median, weights=weights)
+
+
+def state_at(point: Point, residual: Array, weights: Array) -> State:
+    """The state at a point whose residuals are known."""
+    return State(
+        U=point.scaled_left,
+        V=point.right,
+        residual=residual,
+        median=lower_median(namespace(residual).abs(residual)),
+        weights=weights,
+    )
 
 
 def linearize(problem: Problem, point: Point, *, precise: bool = False) -> tuple[TangentMap, Array]:

@@ -34,6 +34,7 @@ from robustrank.solvers.base import (
     SMALL_STEP,
     ContinuableSolver,
     Estimate,
+    PointState,
     State,
     linearize,
     point_of_factors,
@@ -86,20 +87,14 @@ class HeldTangent:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussNewtonState(State):
+class GaussNewtonState(PointState):
     """The point with its tangent map, and the progress of the schedules."""
 
-    moved: Array  # relative change in the last step
-    point: Point
     held: HeldTangent
     width: Array  # of the soft weights
     cutoff: Array  # the |residual| beyond which weights are zero
-    iteration: int
     phase: Array
     since: Array  # the iteration at which the phase began
-
-    def change(self) -> Array:
-        return self.moved
 
 
 @dataclass(frozen=True)
