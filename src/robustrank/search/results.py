@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,10 +40,23 @@ from robustrank.solvers.driver import zero_state
 _EMPTY = 0.01
 
 
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a solver has found for a problem, also while it is running."""
+
+    problem: Problem
+    solver: Solver[Any]
+    outcome: Callable[[], Outcome]
+
+    def misfit(self) -> float:
+        """The median absolute residual relative to that of the zero matrix."""
+        median, solved = self.outcome().state.median, self.solver.solved(self.problem)
+        return float(median) / float(solved.normalized().scale)
+
+
 def nothing_found(problem: Problem, solver: Solver[Any]) -> Result:
     """The zero matrix, as the result of a run that was stopped before its first state."""
-    solved = problem.with_unit_rows if solver.unit_rows else problem
-    state = zero_state(solved.normalized(), solver)
+    state = zero_state(solver.solved(problem).normalized(), solver)
     outcome = Outcome(state, StopReason.INTERRUPTED, History(()), 0)
     return assemble(problem, solver, outcome, tested=False)
 
@@ -62,8 +75,7 @@ def assemble(
     exception. A result that is not to be ``tested`` is not certified. If the matrix is not finite
     in the user's units, the result is the zero matrix.
     """
-    state, unit = outcome.state, problem.with_unit_rows
-    solved = unit if solver.unit_rows else problem
+    state, unit, solved = outcome.state, problem.with_unit_rows, solver.solved(problem)
     units = solved.units
     representable = math.isfinite(units.matrix)
     root = math.sqrt(units.matrix) if representable else 1.0

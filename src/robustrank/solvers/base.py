@@ -144,6 +144,13 @@ class Solver(ABC, Generic[StateT]):
         """The solvers to try in turn: this one. A ``Portfolio`` has several."""
         return (self,)
 
+    def solved(self, problem: Problem) -> Problem:
+        """The problem that is solved instead of a given one: with rows of equal norm, or as it is.
+
+        A solver works in the units of its ``normalized()``.
+        """
+        return problem.with_unit_rows if self.unit_rows else problem
+
     @property
     def weight_function(self) -> WeightFunction:
         """The weight function that decides which measurements are inliers."""

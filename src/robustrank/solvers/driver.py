@@ -45,13 +45,17 @@ class Drive(Generic[StateT]):
     def to_the_end(self, rng: np.random.Generator) -> list[Outcome]:
         """Iterate until every problem has converged or reached the limit of iterations."""
         batch = self._batch_of(self._monitors)
-        self._iterate(batch, self._solver.start(batch, rng), 0)
+        self._iterate(batch, self._solver.start(batch, rng))
         return self.outcomes()
 
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-    def continued(self, state: StateT, iteration: int) -> Outcome:
-        """Iterate from a state that this solver has reached for a single problem."""
-        self._iterate(self._batch_of(self._monitors), state, iteration)
+    def continued(self, state: StateT) -> Outcome:
+        """Iterate from a state of a single problem."""
+        self._iterate(self._batch_of(self._monitors), state)
+        return self.outcome()
+
+    def outcome(self) -> Outcome:
+        """What was found for a single problem, also if the run was stopped."""
         return self.outcomes()[0]
 
     def _batch_of(self, monitors: Sequence[Monitor]) -> Problem:
@@ -59,15 +63,15 @@ class Drive(Generic[StateT]):
         problems = [monitor.problem for monitor in monitors]
         return problems[0] if len(self._monitors) == 1 else Problem.batched(problems)
 
-    def _iterate(self, batch: Problem, state: StateT, iteration: int) -> None:
+    def _iterate(self, batch: Problem, state: StateT) -> None:
         solver, monitors, ends = self._solver, self._monitors, self._run.end_of_iterations()
 
         def late() -> bool:
             return ends is not None and time.perf_counter() > ends
 
-        first, runner = iteration, StepRunner(batch, solver, late)
+        iteration, runner = 0, StepRunner(batch, solver, late)
         while True:
-            out_of_time = iteration > first and late()
+            out_of_time = iteration > 0 and late()
             exhausted = iteration >= solver.max_iterations or solver.is_exhausted(state)
             for k, (monitor, reading) in enumerate(zip(monitors, _readings(state), strict=True)):
                 monitor.check(iteration, reading, _state_of(state, k))
@@ -142,12 +146,13 @@ class Outcome:
     iterations: int
 
     def followed_by(self, other: Outcome) -> Outcome:
-        """The outcome of another solver that has gone on from this one."""
+        """The outcome of another run that has gone on from this one."""
+        last = self.history.checks[-1]
         checks = self.history.checks + tuple(
             check._replace(
                 iteration=self.iterations + check.iteration,
-                seconds=self.history.checks[-1].seconds + check.seconds,
-                passes=self.history.checks[-1].passes + check.passes,
+                seconds=last.seconds + check.seconds,
+                passes=last.passes + check.passes,
             )
             for check in other.history.checks
         )

@@ -116,7 +116,7 @@ class GroupFit(Solver[GroupFitState]):
 
     initial: Point
     fault: Fault
-    max_iterations: int = 50
+    max_iterations: int = 25
     tolerance: float = TOLERANCE
     name: str = "two groups"
 
@@ -133,10 +133,10 @@ class GroupFit(Solver[GroupFitState]):
         own = leverages(tangent, ones, problem.degrees_of_freedom)
         predicted = problem.y - leave_one_out_residuals(residual, own)
         base, slope = self.fault.measured(predicted, problem.row_factors)
-        typical = lower_median(xp.abs(slope))
+        typical = xp.sqrt(xp.mean(slope**2))
         clear = xp.abs(slope) >= typical / 2  # the others hardly show the parameter
         parameters = _two_centers(to_numpy((problem.y - base)[clear] / slope[clear]))
-        deviation = abs(parameters[1] - parameters[0]) / 2 * float(typical)
+        deviation = abs(parameters[1] - parameters[0]) / 3 * float(typical)
         groups = Groups(parameters, ones / 2, 0.5, deviation)
         nothing = Explanation(self.initial, -math.inf, 0, smaller=ones > 1)
         return self._observe(problem, self.initial, groups, ones, nothing)
@@ -153,16 +153,17 @@ class GroupFit(Solver[GroupFitState]):
 
     def _parameters(self, problem: Problem, values: Array, state: GroupFitState) -> Pair:
         """Least squares for the parameter of each group, given the true values."""
-        xp, groups = namespace(values), state.groups
+        xp, groups, weights = namespace(values), state.groups, state.weights
         base, slope = self.fault.measured(values, problem.row_factors)
-
-        def fitted(probability: Array, before: float) -> float:
-            weights = state.weights * probability * slope
-            square = float(xp.sum(weights * slope))
-            return float(xp.sum(weights * (problem.y - base))) / square if square > 0 else before
-
-        first, second = map(fitted, groups.probabilities, groups.parameters)
-        return first, second
+        columns = [probability * slope for probability in groups.probabilities]
+        targets = *columns, problem.y - base
+        products = np.asarray(
+            [[float(xp.sum(weights * column * b)) for b in targets] for column in columns]
+        )
+        if not np.isfinite(products).all():
+            return groups.parameters
+        first, second = np.linalg.lstsq(products[:, :2], products[:, 2], rcond=None)[0]
+        return float(first), float(second)
 
     def _errors(self, problem: Problem, values: Array, parameters: Pair) -> list[Array]:
         """The measurements without what each group would measure of these true values."""
@@ -197,7 +198,9 @@ class GroupFit(Solver[GroupFitState]):
         xp = namespace(point.left)
         tangent, residual = linearize(problem, point)
         fitted = problem.y - residual
-        target, _ = self._target(problem, fitted, groups)
+        target = residual
+        if iteration > 0:  # which group a measurement belongs to is known to some extent
+            target, _ = self._target(problem, fitted, groups)
         own = leverages(tangent, weights, problem.degrees_of_freedom)
         # The true values that the other measurements predict; the variance of such a prediction is
         # in proportion to 1 / (1 − leverage).
