@@ -169,7 +169,7 @@ class Search:
         given rank, and the estimated one is no lower.
         """
         bounded = self.problem.of_rank(min(self._largest_rank, largest_rank(self.problem)))
-        first = solver.named_first
+        first = solver.named(solver.first)
         before = self._aside(first, bounded)
         if type(before.state) is State:  # it was never finite
             return
@@ -183,7 +183,7 @@ class Search:
             rank = bounded.rank
         if self.attempts[-1].status is Status.UNDERDETERMINED and rank >= self.problem.rank:
             return
-        problem, second = bounded.of_rank(rank), solver.named_second(before.iterations)
+        problem, second = bounded.of_rank(rank), solver.named(solver.second, before.iterations)
         started = second.start_from(second.solved(problem).normalized(), estimate.truncated(rank))
         yield self._continued(before, second, problem, started)
 
@@ -280,13 +280,18 @@ class Search:
         self, before: Outcome, solver: Solver[Any], problem: Problem, state: State
     ) -> Found:
         """What a solver finds from a state to which another run has led."""
-        joined = before.followed_by(self._watched(solver, problem).continued(state))
+        (after,) = self._watched(solver, problem).to_the_end(self._rng, state)
+        joined = before.followed_by(after)
         return Found(problem, solver, lambda: joined)
 
     def _watched(self, solver: Solver[Any], problem: Problem) -> Drive[Any]:
-        """The iterations of a solver; the run may be stopped while they go on."""
+        """The iterations of a solver; the run may be stopped while they go on.
+
+        What was found before the final fits is kept. Of these, only the latest is: each has a
+        tangent map in memory.
+        """
         drive = Drive([solver.solved(problem)], solver, self.run)
-        self._found.append(Found(problem, solver, drive.outcome))
+        self._found = [*self._found[:1], Found(problem, solver, drive.outcome)]
         return drive
 
 

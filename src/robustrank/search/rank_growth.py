@@ -79,7 +79,7 @@ class RankGrowth:
         if self.start is None:
             factors = self._components(y, _typical(y), min(most, _FIRST_COMPONENTS))
         else:
-            factors = normalized_factors(self._solved, self.start)
+            factors = normalized_factors(self.problem.with_unit_rows, self.start)
         while True:
             fit = self._fit(factors)
             if fit is None:
@@ -95,7 +95,9 @@ class RankGrowth:
             if fit.is_exact or fit.rank >= most:
                 return
             more = min(most - fit.rank, max(fit.rank, _FIRST_COMPONENTS))
-            factors = self._with_more_components(fit, more)
+            state, xp = fit.state, namespace(fit.state.U)
+            left, right = self._components(state.residual, state.weights, more)
+            factors = xp.concat([state.U, left], axis=1), xp.concat([state.V, right], axis=1)
 
     @property
     def rank(self) -> int:
@@ -114,7 +116,7 @@ class RankGrowth:
         """The factors of the best fit without empty components, in the user's units."""
         if self.best is None:
             return None
-        root = math.sqrt(self._solved.units.matrix)
+        root = math.sqrt(self.problem.with_unit_rows.units.matrix)
         point = self.best.state.point.truncated(self.rank)
         return point.scaled_left * root, point.right * root
 
@@ -141,21 +143,11 @@ class RankGrowth:
         return rows | {rank: self._truncated_row(best, rank) for rank in lower}
 
     @property
-    def _solved(self) -> Problem:
-        return self.problem.with_unit_rows
-
-    @property
     def _normalized(self) -> Problem:
-        return self._solved.normalized()
+        return self.problem.with_unit_rows.normalized()
 
     def _freedom(self, rank: int) -> float:
         return float(self.problem.of_rank(rank).degrees_of_freedom)
-
-    def _with_more_components(self, fit: RankFit, most: int) -> Factors:
-        """The factors of a fit beside those of further components."""
-        state, xp = fit.state, namespace(fit.state.U)
-        left, right = self._components(state.residual, state.weights, most)
-        return xp.concat([state.U, left], axis=1), xp.concat([state.V, right], axis=1)
 
     def _components(self, residual: Array, weights: Array, most: int) -> Factors:
         """The leading components of what residuals measure: those above noise, or one."""
@@ -174,10 +166,11 @@ class RankGrowth:
     def _fit(self, factors: Factors) -> RankFit | None:
         """The fit of the rank of some factors, continued from them; None if it is not finite."""
         rank = int(factors[0].shape[1])
-        solver, exact = SOFT.starting_at(factors), exact_tolerance(self.problem)
+        problem, exact = self.problem.of_rank(rank), exact_tolerance(self.problem)
+        solver = SOFT.starting_at(factors)
         until = Until(misfit=exact, reduction=_PROGRESS, after=_FIRST_STEPS)
-        drive = Drive([self._solved.of_rank(rank)], solver, self.run, until)
-        found = Found(self.problem.of_rank(rank), solver, drive.outcome)
+        drive = Drive([solver.solved(problem)], solver, self.run, until)
+        found = Found(problem, solver, drive.outcome)
         if self.best is None:
             self.found = [found]
         state = drive.to_the_end(as_generator(0))[0].state

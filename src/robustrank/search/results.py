@@ -174,9 +174,15 @@ def best_attempt(attempts: Sequence[Result]) -> Result:
     then the result with the most evidence.
     """
     best = max(attempts, key=standing)
-    for judged in (_contradicted, _of_too_low_rank):
-        if best.status is Status.ESTIMATED:
-            best = judged(best, attempts)
+    if best.status is not Status.ESTIMATED:
+        return best
+    for other in attempts:
+        if _contradicts(other, best):
+            inliers = other.certificate.inliers
+            second = Alternative(other.left, other.right, inliers, "the whole matrix")
+            return replace(best, alternative=second)
+    if any(_explains_more(other, best) for other in attempts):
+        return replace(best, certificate=best.certificate.with_objections(_HIGHER_RANK))
     return best
 
 
@@ -199,28 +205,16 @@ def standing(result: Result) -> tuple[float, ...]:
     return (-len(_ORDER), evidence, fits, -result.rank, -misfit)
 
 
-def _contradicted(best: Result, attempts: Sequence[Result]) -> Result:
-    """The best result, with another one that differs, if any does."""
-    for other in attempts:
-        if other.status is Status.ESTIMATED and other is not best and _contradicts(other, best):
-            count = other.certificate.inliers
-            second = Alternative(other.left, other.right, count, "the whole matrix")
-            return replace(best, alternative=second)
-    return best
-
-
-def _of_too_low_rank(best: Result, attempts: Sequence[Result]) -> Result:
-    """The best result; not certified if one of higher rank explains more, and leaves less noise."""
-    for other in attempts:
-        one, two = best.certificate, other.certificate
-        better = two.evidence > one.evidence and two.noise < one.noise
-        if better and other.rank > best.rank:
-            return replace(best, certificate=one.with_objections(_HIGHER_RANK))
-    return best
-
-
 def _contradicts(other: Result, best: Result) -> bool:
     """Whether two noisy results differ by more than their noise."""
-    one, two = best.certificate, other.certificate
+    if other is best or other.status is not Status.ESTIMATED:
+        return False
+    expected = best.certificate.matrix_error + other.certificate.matrix_error
     difference = normalized_error((other.left, other.right), (best.left, best.right))
-    return difference > _DIFFERENT * (one.matrix_error + two.matrix_error)
+    return difference > _DIFFERENT * expected
+
+
+def _explains_more(other: Result, best: Result) -> bool:
+    """Whether a result of higher rank has more evidence, and leaves less noise."""
+    one, two = best.certificate, other.certificate
+    return other.rank > best.rank and two.evidence > one.evidence and two.noise < one.noise

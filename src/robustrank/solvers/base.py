@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from robustrank.backend import Array, is_array, like, namespace
+from robustrank.backend import Array, check_count, is_array, like, namespace
 from robustrank.linalg import Factors, Point, TangentMap, lower_median, scale_columns, weighted
 from robustrank.noise import PROPORTIONAL, NoiseModel
 from robustrank.operators import UnstoredTangent
@@ -139,6 +139,9 @@ class Solver(ABC, Generic[StateT]):
     # Whether steps never read values on the host, so that a CUDA graph can be captured.
     graph_capturable: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        check_count(max_iterations=self.max_iterations)
+
     @property
     def solvers(self) -> tuple[Solver[Any], ...]:
         """The solvers to try in turn: this one. A ``Portfolio`` has several."""
@@ -222,18 +225,14 @@ def spectral_initialization(
     the median of the others, as in the paper's theory. Without it, all measurements are used for
     both, as in its experiments. The SVD may be ``approximate`` where that is faster.
     """
-    y = problem.y
+    y, m = problem.y, problem.operator.measurements
     xp = namespace(y)
-    reference, count = y, problem.operator.measurements
-    if sample_split:
-        reference, count = y[-(count // 2) :], -(-count // 2)
-        if count == problem.operator.measurements:
-            raise ValueError("a sample split needs at least two measurements")
+    if sample_split and m < 2:
+        raise ValueError("a sample split needs at least two measurements")
+    count, reference = (-(-m // 2), y[-(m // 2) :]) if sample_split else (m, y)
     weights = weight_function.weights(xp.abs(y), lower_median(xp.abs(reference)))
-    if sample_split:
-        first_half = xp.arange(y.shape[0], device=like(y)["device"]) < count
-        weights = xp.where(first_half, weights, xp.zeros_like(weights))
-    kept = weighted(y, weights) / count
+    used = xp.arange(m, device=like(y)["device"]) < count
+    kept = weighted(y, xp.where(used, weights, xp.zeros_like(weights))) / count
     left, values, right = problem.operator.leading_svd(
         kept, problem.rank, rng, approximate=approximate
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustrank.backend import Array, check_count, epsilon, namespace, tiny
+from robustrank.backend import Array, epsilon, namespace, tiny
 from robustrank.certificate import best_set
 from robustrank.linalg import (
     TOLERANCE,
@@ -80,9 +80,6 @@ class EvidenceFit(Solver[EvidenceFitState]):
     max_iterations: int = 80
     tolerance: float = TOLERANCE
     name: str = "evidence fit"
-
-    def __post_init__(self) -> None:
-        check_count(max_iterations=self.max_iterations)
 
     def cutoff(self, state: State) -> float | None:
         return state.cutoff if isinstance(state, EvidenceFitState) else super().cutoff(state)

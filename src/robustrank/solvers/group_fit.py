@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, check_count, epsilon, namespace, to_numpy
+from robustrank.backend import Array, epsilon, namespace, to_numpy
 from robustrank.certificate import best_set, log_choices
 from robustrank.linalg import (
     TOLERANCE,
     Point,
     TangentMap,
-    lower_median,
     plain_least_squares,
     relative_length,
     retract,
@@ -120,9 +119,6 @@ class GroupFit(Solver[GroupFitState]):
     tolerance: float = TOLERANCE
     name: str = "two groups"
 
-    def __post_init__(self) -> None:
-        check_count(max_iterations=self.max_iterations)
-
     def is_exhausted(self, state: GroupFitState) -> bool:
         return state.iteration - state.best.iteration >= PATIENCE
 
@@ -136,7 +132,7 @@ class GroupFit(Solver[GroupFitState]):
         typical = xp.sqrt(xp.mean(slope**2))
         clear = xp.abs(slope) >= typical / 2  # the others hardly show the parameter
         parameters = _two_centers(to_numpy((problem.y - base)[clear] / slope[clear]))
-        deviation = abs(parameters[1] - parameters[0]) / 3 * float(typical)
+        deviation = _NARROW * abs(parameters[1] - parameters[0]) * float(typical)
         groups = Groups(parameters, ones / 2, 0.5, deviation)
         nothing = Explanation(self.initial, -math.inf, 0, smaller=ones > 1)
         return self._observe(problem, self.initial, groups, ones, nothing)
