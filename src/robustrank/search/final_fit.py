@@ -41,8 +41,8 @@ class FinalFit:
     """Tries several explanations and keeps the one with the most evidence.
 
     Noise may be proportional to the norm of each A_i or of equal size for all, and a part of the
-    sensors may share an offset or a gain. ``drive`` runs a solver on a problem. There is none if no
-    fit has a majority of inliers.
+    sensors may share an offset or a gain. ``drive`` runs a solver on a problem. Fits without a
+    majority of inliers are None.
     """
 
     drive: Drive
@@ -96,9 +96,8 @@ def _possible_noise(problem: Problem) -> Sequence[NoiseModel]:
 def _possible_faults(problem: Problem, best: Fitted) -> Iterator[Fault]:
     """What may distinguish two groups of sensors that a fit compromises between."""
     unit, state = problem.with_unit_rows.normalized(), best.state
-    if best.evidence < _COMPROMISE * problem.degrees_of_freedom:
-        return
-    if state.level <= exact_tolerance(unit):  # the residuals are rounding
+    only_rounding = state.level <= exact_tolerance(unit)
+    if only_rounding or best.evidence < _COMPROMISE * problem.degrees_of_freedom:
         return
     residual, inlier = to_numpy(state.residual), to_numpy(state.weights) > 0
     prediction = to_numpy(unit.y) - residual

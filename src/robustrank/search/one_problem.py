@@ -333,9 +333,8 @@ def _can_improve(problem: Problem, outcome: Outcome) -> bool:
         return False
     unit, state = problem.with_unit_rows, outcome.state
     exact = is_exact_fit(unit, to_numpy(unit.to_user_units(state.residual)))
-    count = int(np.count_nonzero(exact))
     nonzero = bool(np.any(to_numpy(state.U) != 0))
-    return nonzero and count < required_fits(unit, unit.operator.measurements)
+    return nonzero and int(exact.sum()) < required_fits(unit, unit.operator.measurements)
 
 
 def _is_wanted(solver: Solver[Any], tried: Sequence[Result]) -> bool:

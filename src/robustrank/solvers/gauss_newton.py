@@ -297,9 +297,10 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
             residual = problem.y - problem.operator.measure(point.scaled_left, point.right)
         else:
             # A tangent map in single precision may be what delays convergence.
-            slow = (phase == Phase.CONVERGING) & (iteration > since + _QUICK_STEPS)
-            precise = is_numpy(point.left) and bool(xp.all(slow))
-            tangent, residual = linearize(problem, point, precise=precise)
+            slow = is_numpy(point.left) and bool(
+                xp.all((phase == Phase.CONVERGING) & (iteration > since + _QUICK_STEPS))
+            )
+            tangent, residual = linearize(problem, point, precise=slow)
         magnitudes = namespace(residual).abs(residual)
         median = few_on_host(lower_median(magnitudes), 0)
         width = self.weighting.limited(width, median)
