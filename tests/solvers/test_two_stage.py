@@ -150,15 +150,15 @@ def test_message_passing_by_name_is_followed_by_gauss_newton() -> None:
 def test_both_solvers_have_the_name_of_the_two_in_a_search() -> None:
     first, second = MessagePassing(patience=7), GaussNewton(alpha_y=5.0)
     solver = TwoStage(first, second, name="both")
-    assert solver.named_first == replace(first, name="both")
-    assert solver.named_second(after=40) == replace(second, name="both")
+    assert solver.named(first) == replace(first, name="both")
+    assert solver.named(second, after=40) == replace(second, name="both")
 
 
 @pytest.mark.parametrize(("after", "left"), [(0, 60), (30, 30), (59, 1), (60, 1)])
 def test_the_limit_of_both_applies_in_a_search(after: int, left: int) -> None:
     solver = TwoStage(MessagePassing(), GaussNewton(), max_iterations=60)
-    assert solver.named_first.max_iterations == 60
-    assert solver.named_second(after).max_iterations == left
+    assert solver.named(solver.first).max_iterations == 60
+    assert solver.named(solver.second, after).max_iterations == left
 
 
 def test_max_iterations_limits_both_solvers_together_in_a_portfolio() -> None:

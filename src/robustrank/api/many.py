@@ -226,9 +226,7 @@ def _first_outcomes(
     solver, drive = chosen.solvers[0], None
     with full_precision(problems[0].y), np.errstate(all="ignore"):
         with run:
-            drive = Drive(
-                [one.with_unit_rows if solver.unit_rows else one for one in problems], solver, run
-            )
+            drive = Drive([solver.solved(one) for one in problems], solver, run)
             return [*drive.to_the_end(generator)]
         return [None] * len(problems) if drive is None else [*drive.outcomes()]
 

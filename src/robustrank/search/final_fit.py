@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from robustrank.backend import to_numpy
 from robustrank.certificate import exact_tolerance, noise_statistics
-from robustrank.linalg import point_of, sample_quantile
+from robustrank.linalg import sample_quantile
 from robustrank.noise import NOISE_MODELS, NoiseModel
 from robustrank.problem import Problem
+from robustrank.search.results import Found
 from robustrank.solvers import Outcome, Solver
 from robustrank.solvers.evidence_fit import EvidenceFit, EvidenceFitState
 from robustrank.solvers.group_fit import Fault, GroupFit, GroupFitState
@@ -23,7 +24,7 @@ _COMPROMISE = 0.5
 # Two groups explain the measurements better if their evidence is larger by this much for each.
 _CLEARLY_MORE = 0.1
 
-Drive = Callable[[Solver[Any], Problem], Outcome]
+Drive = Callable[[Solver[Any], Problem], Found]
 
 
 class Fitted(NamedTuple):
@@ -40,25 +41,17 @@ class FinalFit:
     """Tries several explanations and keeps the one with the most evidence.
 
     Noise may be proportional to the norm of each A_i or of equal size for all, and a part of the
-    sensors may share an offset or a gain. ``drive`` runs a solver on a problem. The methods return
-    None if no fit has a majority of inliers.
+    sensors may share an offset or a gain. ``drive`` runs a solver on a problem. Fits without a
+    majority of inliers are None.
     """
 
     drive: Drive
 
-    def best(self, problem: Problem, candidate: Solver[Any], start: Outcome) -> Fitted | None:
-        """The fit with the most evidence from where a run ended, for either kind of noise."""
-        point = point_of(start.state.U, start.state.V)
-        return self._of_any_noise(problem, EvidenceFit(point, name=candidate.name))
-
-    def of_rank(self, problem: Problem, fitted: Fitted) -> Fitted | None:
-        """The fit of a problem of lower rank, from the best approximation of a fit."""
-        truncated = fitted.state.point.truncated(problem.rank)
-        best = self._of_any_noise(problem, replace(fitted.solver, initial=truncated))
-        return best and self.without_faults(problem, best)
-
-    def without_faults(self, problem: Problem, best: Fitted) -> Fitted:
-        """A fit, or the one without the sensors that share a fault if that explains more."""
+    def best(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
+        """The fit with the most evidence, without sensors that share a fault if there are any."""
+        best = self._of_any_noise(problem, fit)
+        if best is None:
+            return None
         for fault in _possible_faults(problem, best):
             best = self._without_fault(problem, best, fault) or best
         return best
@@ -75,7 +68,7 @@ class FinalFit:
         return best
 
     def _fitted(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
-        outcome = self.drive(fit, problem)
+        outcome = self.drive(fit, problem).outcome()
         state = outcome.state
         if not (isinstance(state, EvidenceFitState) and math.isfinite(state.evidence)):
             return None
@@ -85,7 +78,7 @@ class FinalFit:
         """The fit without the sensors that share a fault, if that explains clearly more."""
         fit, margin = best.solver, _CLEARLY_MORE * problem.operator.measurements
         groups = GroupFit(best.state.point, fault, name=fit.name)
-        state = self.drive(groups, problem).state
+        state = self.drive(groups, problem).outcome().state
         if not (isinstance(state, GroupFitState) and state.best.evidence > best.evidence + margin):
             return None
         found = state.best
@@ -103,9 +96,8 @@ def _possible_noise(problem: Problem) -> Sequence[NoiseModel]:
 def _possible_faults(problem: Problem, best: Fitted) -> Iterator[Fault]:
     """What may distinguish two groups of sensors that a fit compromises between."""
     unit, state = problem.with_unit_rows.normalized(), best.state
-    if best.evidence < _COMPROMISE * problem.degrees_of_freedom:
-        return
-    if state.level <= exact_tolerance(unit):  # the residuals are rounding
+    only_rounding = state.level <= exact_tolerance(unit)
+    if only_rounding or best.evidence < _COMPROMISE * problem.degrees_of_freedom:
         return
     residual, inlier = to_numpy(state.residual), to_numpy(state.weights) > 0
     prediction = to_numpy(unit.y) - residual

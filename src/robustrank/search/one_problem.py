@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,15 @@ from robustrank.certificate import (
 from robustrank.linalg import Factors, point_of
 from robustrank.operators import OutOfTime
 from robustrank.problem import Problem
-from robustrank.result import History, Result, Status, StopReason
+from robustrank.result import Result, Status, StopReason
 from robustrank.run import Run
 from robustrank.search.final_fit import FinalFit, Fitted
 from robustrank.search.rank_growth import RankGrowth, largest_rank
-from robustrank.search.results import assemble, best_attempt, nothing_found, standing, summarize
+from robustrank.search.results import Found, assemble, best_attempt, nothing_found, summarize
 from robustrank.search.second_solution import second_solution
 from robustrank.solvers import Drive, GaussNewton, Outcome, Portfolio, Solver, State, TwoStage
 from robustrank.solvers.base import EstimatingSolver, normalized_factors
+from robustrank.solvers.evidence_fit import EvidenceFit
 
 # No other solver would find more.
 _DECIDED = {Status.RECOVERED, Status.AMBIGUOUS, Status.NOT_IDENTIFIED}
@@ -83,10 +84,10 @@ class Search:
         self._growth, self._largest_rank = growth, problem.rank
         self._is_portfolio, self._solvers = isinstance(chosen, Portfolio), chosen.solvers
         self.attempts: list[Result] = []  # of the solvers that have ended
-        # What the search is working on, for a run that is stopped:
-        self._pending: list[Result] = []  # of the present solver, before its last tests
-        self._ended: _Found | None = None  # what the present solver has found
-        self._driving: tuple[Problem, Solver[Any], Drive[Any]] | None = None  # it, or its final fit
+        # For a run that is stopped: what the present solver and its final fits have found so far,
+        # and its result before the last tests.
+        self._found: list[Found] = []
+        self._tested: Result | None = None
 
     def explore(self, first: Outcome | None = None) -> None:
         """Try the solvers until a result is certified; the first one may have ended already."""
@@ -101,10 +102,10 @@ class Search:
         if not any(attempt.certified for attempt in self.attempts):
             self._try_from_twice_the_rank()
 
-    def _found_by(self, solver: Solver[Any], first: Outcome | None) -> Iterator[_Found]:
+    def _found_by(self, solver: Solver[Any], first: Outcome | None) -> Iterator[Found]:
         """What a solver finds: one or two outcomes to begin the final fit at."""
         if first is not None:
-            yield _Found(self.problem, solver, first)
+            yield Found(self.problem, solver, lambda: first)
         elif not self.attempts:
             yield self._first(solver)
         elif isinstance(solver, TwoStage):
@@ -125,31 +126,18 @@ class Search:
 
     def _gathered(self) -> list[Result]:
         """All results; if the run was stopped, also what it was working on."""
-        found = list(self.attempts)
-        if self._pending:
-            return [*found, _without_search(max(self._pending, key=standing))]
-        latest = self._latest()
-        if latest is not None:
-            found.append(self._unfinished(latest))
-        return found or [nothing_found(self.problem, self._solvers[0])]
+        if self._tested is not None:
+            return [*self.attempts, _without_search(self._tested)]
+        working = list(self._found)
+        if self._growth is not None and not self.attempts:
+            working = self._growth.found + working
+        if working:  # the latest of those with the smallest misfit
+            return [*self.attempts, self._unfinished(min(reversed(working), key=Found.misfit))]
+        return self.attempts or [nothing_found(self.problem, self._solvers[0])]
 
-    def _latest(self) -> _Found | None:
-        """What the solver that is running has found, or else what the one before it had."""
-        grown = None
-        if self._growth is not None and self._growth.latest is not None and not self.attempts:
-            grown = _Found(*self._growth.latest)
-        if self._driving is None:
-            return self._ended or grown
-        problem, solver, drive = self._driving
-        (outcome,) = drive.outcomes()
-        found = _Found(problem, solver, outcome)
-        if self._ended is not None:
-            return found if outcome.history.checks else self._ended
-        return grown if grown is not None and grown.misfit < found.misfit else found
-
-    def _unfinished(self, found: _Found) -> Result:
+    def _unfinished(self, found: Found) -> Result:
         """What a solver had found when it was stopped; tested if there is time for that."""
-        stopped = replace(found.outcome, reason=self.run.stopped)
+        stopped = replace(found.outcome(), reason=self.run.stopped)
         if self.run.stopped is StopReason.TIME_LIMIT:
             try:
                 tested = assemble(found.problem, found.solver, stopped, self.run.check)
@@ -158,24 +146,22 @@ class Search:
                 pass
         return assemble(found.problem, found.solver, stopped, tested=False)
 
-    def _first(self, solver: Solver[Any]) -> _Found:
+    def _first(self, solver: Solver[Any]) -> Found:
         """What the first solver finds, with the given rank or the one that is found for it."""
-        if self._growth is None:
-            if self._start is not None:
-                solver = _starting_at(self._start, solver, self.problem)
-            return self._driven(solver, self.problem)
-        fit = self._growth.grow()
-        self.problem = self.problem.of_rank(self._growth.rank)
-        self._largest_rank = self._growth.bound
-        if fit is None:
-            return self._driven(solver, self.problem)
-        if fit.solver == solver and fit.rank == self.problem.rank:  # where it begins may differ
-            return self._driven(solver, self.problem, after=fit.outcome)
-        if self._start is not None or isinstance(solver, GaussNewton):
-            solver = _starting_at(self._growth.factors(fit), solver, self.problem)
+        start = self._start
+        if self._growth is not None:
+            fit = self._growth.grow()
+            self.problem = self.problem.of_rank(self._growth.rank)
+            self._largest_rank = self._growth.bound
+            if fit is not None and (fit.found.solver, fit.rank) == (solver, self.problem.rank):
+                return self._continued(fit.found.outcome(), solver, self.problem, fit.state)
+            continues = start is not None or isinstance(solver, GaussNewton)
+            start = self._growth.factors() if continues else None
+        if start is not None:
+            solver = _starting_at(start, solver, self.problem)
         return self._driven(solver, self.problem)
 
-    def _estimated(self, solver: TwoStage) -> Iterator[_Found]:
+    def _estimated(self, solver: TwoStage) -> Iterator[Found]:
         """What the second stage finds from the estimate of the first one, with its rank.
 
         The rank of an estimate that is not credible is not used; if none is given, the first solver
@@ -183,8 +169,8 @@ class Search:
         given rank, and the estimated one is no lower.
         """
         bounded = self.problem.of_rank(min(self._largest_rank, largest_rank(self.problem)))
-        first = solver.named_first
-        before = self._drive(first, bounded, aside=True)
+        first = solver.named(solver.first)
+        before = self._aside(first, bounded)
         if type(before.state) is State:  # it was never finite
             return
         estimate = first.estimate(bounded.with_unit_rows.normalized(), before.state)
@@ -197,12 +183,9 @@ class Search:
             rank = bounded.rank
         if self.attempts[-1].status is Status.UNDERDETERMINED and rank >= self.problem.rank:
             return
-        problem, second = bounded.of_rank(rank), solver.named_second(before.iterations)
-        unit = problem.with_unit_rows
-        drive = Drive([unit], second, self.run)
-        self._driving = problem, second, drive
-        started = second.start_from(unit.normalized(), estimate.truncated(rank))
-        yield _Found(problem, second, before.followed_by(drive.continued(started, 0)))
+        problem, second = bounded.of_rank(rank), solver.named(solver.second, before.iterations)
+        started = second.start_from(second.solved(problem).normalized(), estimate.truncated(rank))
+        yield self._continued(before, second, problem, started)
 
     def _try_from_twice_the_rank(self) -> None:
         """Add what the first solver of a portfolio finds from a fit of twice the rank, truncated.
@@ -219,44 +202,38 @@ class Search:
         named = replace(solver, name=f"{solver.name}, from twice the rank")
         self._attempt(self._driven(_starting_at(start, named, problem), problem))
 
-    def _attempt(self, found: _Found) -> None:
+    def _attempt(self, found: Found) -> None:
         """Add the result of a solver, after the final fit, with a second solution if any."""
-        self._ended = found
-        if self._is_portfolio and found.solver.unit_rows and _can_improve(found):
-            result = self._fitted(found)
-        else:
-            result = self._assembled(found)
-        self._pending = [*self._pending, result]
+        self._found = [found]
+        result = self._tested = self._fitted(found)
         if self._is_portfolio and result.certified and result.certificate.contested:
             other = second_solution(found.problem, result, self._factors_of)
             result = replace(result, alternative=other)
         if self.attempts and found.problem.rank < self._largest_rank:
             result = _with_rank_checked(found.problem.of_rank(self._largest_rank), result)
         self.attempts.append(result)
-        self._driving, self._ended, self._pending = None, None, []
+        self._found, self._tested = [], None
 
-    def _fitted(self, found: _Found) -> Result:
-        """The result of the final fit, of the rank of the problem or a lower one."""
-        final = FinalFit(self._drive)
-        first = final.best(found.problem, found.solver, found.outcome)
-        if first is None:
-            return self._assembled(found)
-        fitted = final.without_faults(found.problem, first)
-        result = self._continued(found.problem, fitted, found.outcome)
-        self._pending = [result]
-        return self._with_lower_rank(found, final, fitted, result)
+    def _fitted(self, found: Found) -> Result:
+        """The result of a solver or of the final fit, of the rank of the problem or a lower one."""
+        problem, solver, before = found.problem, found.solver, found.outcome()
+        final, fitted = FinalFit(self._driven), None
+        if self._is_portfolio and solver.unit_rows and _can_improve(problem, before):
+            point = point_of(before.state.U, before.state.V)
+            fitted = final.best(problem, EvidenceFit(point, name=solver.name))
+        if fitted is None:
+            return assemble(problem, solver, before, self.run.check)
+        self._tested = self._result_of(problem, fitted, before)
+        return self._with_lower_rank(problem, before, final, fitted, self._tested)
 
-    def _continued(self, problem: Problem, fitted: Fitted, before: Outcome) -> Result:
+    def _result_of(self, problem: Problem, fitted: Fitted, before: Outcome) -> Result:
         """The result of a final fit, as the continuation of the solver before it."""
         iterations = before.iterations + fitted.outcome.iterations
         joined = replace(fitted.outcome, history=before.history, iterations=iterations)
-        return self._assembled(_Found(problem, fitted.solver, joined))
-
-    def _assembled(self, found: _Found) -> Result:
-        return assemble(found.problem, found.solver, found.outcome, self.run.check)
+        return assemble(problem, fitted.solver, joined, self.run.check)
 
     def _with_lower_rank(
-        self, found: _Found, final: FinalFit, fitted: Fitted, result: Result
+        self, problem: Problem, before: Outcome, final: FinalFit, fitted: Fitted, result: Result
     ) -> Result:
         """The result, or one of lower rank if that has more evidence.
 
@@ -264,82 +241,63 @@ class Search:
         """
         if result.status in _DECIDED:
             return result
-        problem, certified = found.problem, result.certified
         ranks = {rank_above_noise(problem, result)}
         # With few inliers, a surplus column could fit outliers.
         few = result.certificate.inliers < FEW_INLIERS * problem.degrees_of_freedom
-        if certified and few:
+        if result.certified and few:
             ranks.add(result.rank - 1)
         for rank in sorted(ranks & set(range(1, result.rank))):
-            lower_problem = problem.of_rank(rank)
-            lower_fit = final.of_rank(lower_problem, fitted)
+            lower_problem, truncated = problem.of_rank(rank), fitted.state.point.truncated(rank)
+            lower_fit = final.best(lower_problem, replace(fitted.solver, initial=truncated))
             if lower_fit is None:
                 continue
-            lower = self._continued(lower_problem, lower_fit, found.outcome)
+            lower = self._result_of(lower_problem, lower_fit, before)
             lower = _with_rank_checked(problem, lower)
-            better = lower.certified
-            if certified:  # sensors with a fault are explained by one fit or by both
-                better = lower_fit.evidence > fitted.evidence or (
-                    lower.certificate.evidence > result.certificate.evidence
-                )
-            if better:
+            # Sensors with a fault are explained by one fit or by both.
+            has_more_evidence = lower_fit.evidence > fitted.evidence or (
+                lower.certificate.evidence > result.certificate.evidence
+            )
+            if has_more_evidence if result.certified else lower.certified:
                 return lower
         return result
 
     def _factors_of(self, problem: Problem) -> Factors:
         """The factors that the first solver finds for another problem, in the user's units."""
-        outcome = self._drive(self._solvers[0], problem, aside=True)
+        outcome = self._aside(self._solvers[0], problem)
         root = math.sqrt(problem.with_unit_rows.units.matrix)
         return outcome.state.U * root, outcome.state.V * root
 
-    def _driven(
-        self, solver: Solver[Any], problem: Problem, after: Outcome | None = None
-    ) -> _Found:
-        return _Found(problem, solver, self._drive(solver, problem, after=after))
+    def _aside(self, solver: Solver[Any], problem: Problem) -> Outcome:
+        """What a solver finds that could not be a result."""
+        return Drive([solver.solved(problem)], solver, self.run).to_the_end(self._rng)[0]
 
-    def _drive(
-        self,
-        solver: Solver[Any],
-        problem: Problem,
-        *,
-        aside: bool = False,
-        after: Outcome | None = None,
-    ) -> Outcome:
-        """Run a solver, from its start or after an outcome.
+    def _driven(self, solver: Solver[Any], problem: Problem) -> Found:
+        """What a solver finds."""
+        self._watched(solver, problem).to_the_end(self._rng)
+        return self._found[-1]
 
-        One that runs ``aside`` finds nothing that could be a result.
+    def _continued(
+        self, before: Outcome, solver: Solver[Any], problem: Problem, state: State
+    ) -> Found:
+        """What a solver finds from a state to which another run has led."""
+        (after,) = self._watched(solver, problem).to_the_end(self._rng, state)
+        joined = before.followed_by(after)
+        return Found(problem, solver, lambda: joined)
+
+    def _watched(self, solver: Solver[Any], problem: Problem) -> Drive[Any]:
+        """The iterations of a solver; the run may be stopped while they go on.
+
+        What was found before the final fits is kept. Of these, only the latest is: each has a
+        tangent map in memory.
         """
-        solved = problem.with_unit_rows if solver.unit_rows else problem
-        drive = Drive([solved], solver, self.run)
-        if not aside:
-            self._driving = problem, solver, drive
-        if after is None:
-            (outcome,) = drive.to_the_end(self._rng)
-            return outcome
-        outcome = drive.continued(after.state, after.iterations)
-        checks = after.history.checks[:-1] + outcome.history.checks
-        return replace(outcome, history=History(checks))
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """What a solver has found for a problem."""
-
-    problem: Problem
-    solver: Solver[Any]
-    outcome: Outcome
-
-    @property
-    def misfit(self) -> float:
-        """The last misfit; infinite before the first check."""
-        checks = self.outcome.history.checks
-        return checks[-1].misfit if checks else math.inf
+        drive = Drive([solver.solved(problem)], solver, self.run)
+        self._found = [*self._found[:1], Found(problem, solver, drive.outcome)]
+        return drive
 
 
 def _starting_at(start: Factors, solver: Solver[Any], problem: Problem) -> Solver[Any]:
     """The solver, beginning at factors in the user's units."""
-    solved = problem.with_unit_rows if solver.unit_rows else problem
-    U, V = normalized_factors(solved, start)
+    U, V = normalized_factors(solver.solved(problem), start)
     missing = problem.rank - U.shape[1]
     if missing > 0:  # directions along which the matrix is zero
         rng = as_generator(0)
@@ -369,15 +327,14 @@ def _is_decided(result: Result) -> bool:
     return result.status in _DECIDED and not (result.certified and undecided)
 
 
-def _can_improve(found: _Found) -> bool:
+def _can_improve(problem: Problem, outcome: Outcome) -> bool:
     """Whether a solver ended with a finite result that is not exact."""
-    if found.outcome.reason not in (None, StopReason.ITERATIONS):
+    if outcome.reason not in (None, StopReason.ITERATIONS):
         return False
-    unit, state = found.problem.with_unit_rows, found.outcome.state
+    unit, state = problem.with_unit_rows, outcome.state
     exact = is_exact_fit(unit, to_numpy(unit.to_user_units(state.residual)))
-    count = int(np.count_nonzero(exact))
     nonzero = bool(np.any(to_numpy(state.U) != 0))
-    return nonzero and count < required_fits(unit, unit.operator.measurements)
+    return nonzero and int(exact.sum()) < required_fits(unit, unit.operator.measurements)
 
 
 def _is_wanted(solver: Solver[Any], tried: Sequence[Result]) -> bool:

@@ -14,7 +14,8 @@ from robustrank.linalg import Factors, lower_median, scale_columns, weighted
 from robustrank.problem import Problem
 from robustrank.result import RankRow, RankTable, Result, left_out_error
 from robustrank.run import Run
-from robustrank.solvers import Drive, GaussNewton, GaussNewtonState, Outcome, TruncatedWeights
+from robustrank.search.results import Found
+from robustrank.solvers import Drive, GaussNewtonState, TruncatedWeights
 from robustrank.solvers.base import normalized_factors
 from robustrank.solvers.driver import Until
 from robustrank.solvers.portfolio import SOFT
@@ -30,8 +31,7 @@ _PROGRESS, _FIRST_STEPS = 0.9, 3
 class RankFit:
     """A fit of one rank, in the units of the normalized problem."""
 
-    solver: GaussNewton
-    outcome: Outcome
+    found: Found
     state: GaussNewtonState
     row: RankRow
     typical: Array  # (m,) one for the measurements whose residual is typical, zero for the others
@@ -63,50 +63,41 @@ class RankGrowth:
     start: Factors | None = None  # of the first fit, in the user's units
     best: RankFit | None = None
     rows: dict[int, RankRow] = field(default_factory=dict)
-    # The present fit:
-    _driving: tuple[Problem, GaussNewton, Drive[GaussNewtonState]] | None = None
+    # The best fit so far, or the present one before the first has ended:
+    found: list[Found] = field(default_factory=list)
     _compared: dict[int, RankRow] | None = None  # at the end, also ranks that were not fitted
 
     def grow(self) -> RankFit | None:
         """The fit of the rank to use; None if there is none that is finite."""
-        fit = self._best_fit()
-        if fit is not None:
-            self._compared = self._comparison(fit)
-        return fit
+        self._grow()
+        if self.best is not None:
+            self._compared = self._comparison(self.best)
+        return self.best
 
-    def _best_fit(self) -> RankFit | None:
+    def _grow(self) -> None:
         most, y = largest_rank(self.problem), self._normalized.y
         if self.start is None:
             factors = self._components(y, _typical(y), min(most, _FIRST_COMPONENTS))
         else:
-            factors = normalized_factors(self._solved, self.start)
+            factors = normalized_factors(self.problem.with_unit_rows, self.start)
         while True:
             fit = self._fit(factors)
             if fit is None:
-                return self.best
+                return
             if self.best is not None:
                 freedom = self._fitted_freedom(fit.rank, self.best.rank)
                 compared = self._row(fit.values, fit.state.residual, self.best.typical, freedom)
                 if not (fit.is_exact or compared.error < self.best.row.error):
                     self.rows[fit.rank] = compared
-                    return self.best
+                    return
             self.rows[fit.rank] = fit.row
-            self.best = fit
+            self.best, self.found = fit, [fit.found]
             if fit.is_exact or fit.rank >= most:
-                return fit
+                return
             more = min(most - fit.rank, max(fit.rank, _FIRST_COMPONENTS))
-            factors = self._with_more_components(fit, more)
-
-    @property
-    def latest(self) -> tuple[Problem, GaussNewton, Outcome] | None:
-        """The best fit so far, or the present one before the first has ended."""
-        if self.best is not None:
-            return self.problem.of_rank(self.best.rank), self.best.solver, self.best.outcome
-        if self._driving is None:
-            return None
-        problem, solver, drive = self._driving
-        (outcome,) = drive.outcomes()
-        return problem, solver, outcome
+            state, xp = fit.state, namespace(fit.state.U)
+            left, right = self._components(state.residual, state.weights, more)
+            factors = xp.concat([state.U, left], axis=1), xp.concat([state.V, right], axis=1)
 
     @property
     def rank(self) -> int:
@@ -121,9 +112,12 @@ class RankGrowth:
         """An upper bound on the rank if the best fit does not lead to a certified result."""
         return min(largest_rank(self.problem), max(_FIRST_COMPONENTS, 2 * self.rank))
 
-    def factors(self, fit: RankFit) -> Factors:
-        """The factors of a fit without empty components, in the user's units."""
-        point, root = fit.state.point.truncated(self.rank), math.sqrt(self._solved.units.matrix)
+    def factors(self) -> Factors | None:
+        """The factors of the best fit without empty components, in the user's units."""
+        if self.best is None:
+            return None
+        root = math.sqrt(self.problem.with_unit_rows.units.matrix)
+        point = self.best.state.point.truncated(self.rank)
         return point.scaled_left * root, point.right * root
 
     def table(self, result: Result) -> RankTable | None:
@@ -149,21 +143,11 @@ class RankGrowth:
         return rows | {rank: self._truncated_row(best, rank) for rank in lower}
 
     @property
-    def _solved(self) -> Problem:
-        return self.problem.with_unit_rows
-
-    @property
     def _normalized(self) -> Problem:
-        return self._solved.normalized()
+        return self.problem.with_unit_rows.normalized()
 
     def _freedom(self, rank: int) -> float:
         return float(self.problem.of_rank(rank).degrees_of_freedom)
-
-    def _with_more_components(self, fit: RankFit, most: int) -> Factors:
-        """The factors of a fit beside those of further components."""
-        state, xp = fit.state, namespace(fit.state.U)
-        left, right = self._components(state.residual, state.weights, most)
-        return xp.concat([state.U, left], axis=1), xp.concat([state.V, right], axis=1)
 
     def _components(self, residual: Array, weights: Array, most: int) -> Factors:
         """The leading components of what residuals measure: those above noise, or one."""
@@ -182,18 +166,20 @@ class RankGrowth:
     def _fit(self, factors: Factors) -> RankFit | None:
         """The fit of the rank of some factors, continued from them; None if it is not finite."""
         rank = int(factors[0].shape[1])
-        solver, exact = SOFT.starting_at(factors), exact_tolerance(self.problem)
+        problem, exact = self.problem.of_rank(rank), exact_tolerance(self.problem)
+        solver = SOFT.starting_at(factors)
         until = Until(misfit=exact, reduction=_PROGRESS, after=_FIRST_STEPS)
-        drive = Drive([self._solved.of_rank(rank)], solver, self.run, until)
-        self._driving = self.problem.of_rank(rank), solver, drive
-        (outcome,) = drive.to_the_end(as_generator(0))
-        state = outcome.state
+        drive = Drive([solver.solved(problem)], solver, self.run, until)
+        found = Found(problem, solver, drive.outcome)
+        if self.best is None:
+            self.found = [found]
+        state = drive.to_the_end(as_generator(0))[0].state
         if not isinstance(state, GaussNewtonState):
             return None
         typical = _typical(state.residual)
         row = self._row(state.point.values, state.residual, typical, self._freedom(rank))
         is_exact = float(state.median) < exact * float(self._normalized.scale)
-        return RankFit(solver, outcome, state, row, typical, is_exact)
+        return RankFit(found, state, row, typical, is_exact)
 
     def _fitted_freedom(self, rank: int, before: int) -> float:
         """The degrees of freedom of a fit whose components beyond some fit noise.
@@ -215,7 +201,7 @@ class RankGrowth:
         """The row of a lower rank, by dropping components of the best fit."""
         state, values, xp = best.state, best.state.point.values, namespace(best.state.U)
         dropped = xp.concat([xp.zeros_like(values[:rank]), values[rank:]], axis=0)
-        residual = state.residual + best.solver.tangent(self._normalized, state).measure(dropped)
+        residual = state.residual + SOFT.tangent(self._normalized, state).measure(dropped)
         return self._row(values[:rank], residual, _typical(residual), self._freedom(rank))
 
 

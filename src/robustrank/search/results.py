@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,10 +40,23 @@ from robustrank.solvers.driver import zero_state
 _EMPTY = 0.01
 
 
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a solver has found for a problem, also while it is running."""
+
+    problem: Problem
+    solver: Solver[Any]
+    outcome: Callable[[], Outcome]
+
+    def misfit(self) -> float:
+        """The median absolute residual relative to that of the zero matrix."""
+        median, solved = self.outcome().state.median, self.solver.solved(self.problem)
+        return float(median) / float(solved.normalized().scale)
+
+
 def nothing_found(problem: Problem, solver: Solver[Any]) -> Result:
     """The zero matrix, as the result of a run that was stopped before its first state."""
-    solved = problem.with_unit_rows if solver.unit_rows else problem
-    state = zero_state(solved.normalized(), solver)
+    state = zero_state(solver.solved(problem).normalized(), solver)
     outcome = Outcome(state, StopReason.INTERRUPTED, History(()), 0)
     return assemble(problem, solver, outcome, tested=False)
 
@@ -62,8 +75,7 @@ def assemble(
     exception. A result that is not to be ``tested`` is not certified. If the matrix is not finite
     in the user's units, the result is the zero matrix.
     """
-    state, unit = outcome.state, problem.with_unit_rows
-    solved = unit if solver.unit_rows else problem
+    state, unit, solved = outcome.state, problem.with_unit_rows, solver.solved(problem)
     units = solved.units
     representable = math.isfinite(units.matrix)
     root = math.sqrt(units.matrix) if representable else 1.0
@@ -162,9 +174,15 @@ def best_attempt(attempts: Sequence[Result]) -> Result:
     then the result with the most evidence.
     """
     best = max(attempts, key=standing)
-    for judged in (_contradicted, _of_too_low_rank):
-        if best.status is Status.ESTIMATED:
-            best = judged(best, attempts)
+    if best.status is not Status.ESTIMATED:
+        return best
+    for other in attempts:
+        if _contradicts(other, best):
+            inliers = other.certificate.inliers
+            second = Alternative(other.left, other.right, inliers, "the whole matrix")
+            return replace(best, alternative=second)
+    if any(_explains_more(other, best) for other in attempts):
+        return replace(best, certificate=best.certificate.with_objections(_HIGHER_RANK))
     return best
 
 
@@ -187,28 +205,16 @@ def standing(result: Result) -> tuple[float, ...]:
     return (-len(_ORDER), evidence, fits, -result.rank, -misfit)
 
 
-def _contradicted(best: Result, attempts: Sequence[Result]) -> Result:
-    """The best result, with another one that differs, if any does."""
-    for other in attempts:
-        if other.status is Status.ESTIMATED and other is not best and _contradicts(other, best):
-            count = other.certificate.inliers
-            second = Alternative(other.left, other.right, count, "the whole matrix")
-            return replace(best, alternative=second)
-    return best
-
-
-def _of_too_low_rank(best: Result, attempts: Sequence[Result]) -> Result:
-    """The best result; not certified if one of higher rank explains more, and leaves less noise."""
-    for other in attempts:
-        one, two = best.certificate, other.certificate
-        better = two.evidence > one.evidence and two.noise < one.noise
-        if better and other.rank > best.rank:
-            return replace(best, certificate=one.with_objections(_HIGHER_RANK))
-    return best
-
-
 def _contradicts(other: Result, best: Result) -> bool:
     """Whether two noisy results differ by more than their noise."""
-    one, two = best.certificate, other.certificate
+    if other is best or other.status is not Status.ESTIMATED:
+        return False
+    expected = best.certificate.matrix_error + other.certificate.matrix_error
     difference = normalized_error((other.left, other.right), (best.left, best.right))
-    return difference > _DIFFERENT * (one.matrix_error + two.matrix_error)
+    return difference > _DIFFERENT * expected
+
+
+def _explains_more(other: Result, best: Result) -> bool:
+    """Whether a result of higher rank has more evidence, and leaves less noise."""
+    one, two = best.certificate, other.certificate
+    return other.rank > best.rank and two.evidence > one.evidence and two.noise < one.noise

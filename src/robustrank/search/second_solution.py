@@ -42,10 +42,8 @@ def second_solution(problem: Problem, result: Result, solve: SolveFactors) -> Al
     contested = result.certificate.contested
     search = _Search.of(problem.with_unit_rows, result)
     whole = len(contested) > _WHOLE * sum(result.shape)
-    other = search.opposite_sign()
-    if other is None:
-        other = search.anywhere(solve) if whole else search.in_parts(contested)
-    return other
+    opposite = search.opposite_sign()
+    return opposite or (search.anywhere(solve) if whole else search.in_parts(contested))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +83,9 @@ class _Search:
 
         Measurements that are zero up to noise fit both signs and do not count.
         """
-        predicted = to_numpy(self.problem.y - self.residual)
-        with_other_sign = np.abs(to_numpy(self.problem.y) + predicted) <= self.tolerance
-        telling = np.abs(predicted) > self.tolerance
+        predicted = self.problem.y - self.residual
+        with_other_sign = self._is_fitted(self.problem.y + predicted)
+        telling = ~self._is_fitted(predicted)
         support = self._count(~self.rejected & telling)
         against = self._count(self.rejected & telling & with_other_sign)
         if against < max(BEYOND_CHANCE, OPPOSITE * support):
@@ -106,33 +104,27 @@ class _Search:
         factors = solve(part)
         if _multiple(factors, (self.left, self.right)) is not None:
             return None
-        measured = self.problem.operator.measure(*factors)
-        fitted = to_numpy(namespace(measured).abs(self.problem.y - measured)) <= self.tolerance
-        fitted &= self._not_dead()
-        if self._count(fitted) < max(needed, COMPARABLE * self._count(~self.rejected)):
+        fitted = self._is_fitted(self.problem.y - self.problem.operator.measure(*factors))
+        support = self._count(fitted & self._not_dead())
+        if support < max(needed, COMPARABLE * self._count(~self.rejected)):
             return None
-        return Alternative(*factors, self._count(fitted), _EVERYWHERE)
+        return Alternative(*factors, support, _EVERYWHERE)
 
     def in_parts(self, contested: tuple[int, ...]) -> Alternative | None:
         """A second matrix that differs in the contested columns, or in the contested rows."""
         n1 = self.left.shape[0]
         columns = [part for part in contested if part >= n1]
         rows = [part for part in contested if part < n1]
-        for parts in filter(None, (columns, rows)):
-            other = self._in_part(parts)
-            if other is not None:
-                return other
-        return None
+        return self._in_part(columns) or self._in_part(rows)
 
     def _in_part(self, parts: list[int]) -> Alternative | None:
         """A second matrix that differs in these rows, or these columns, of the matrix."""
         xp, (n1, r) = namespace(self.left), self.left.shape
-        free = np.zeros((n1 + self.right.shape[0], 1))
-        free[parts] = 1
-        mask = xp.asarray(free, **like(self.left))
         needed = len(parts) * r + BEYOND_CHANCE
-        if np.count_nonzero(self.rejected) < needed:
+        if not parts or np.count_nonzero(self.rejected) < needed:
             return None
+        free = np.isin(np.arange(n1 + self.right.shape[0]), parts)
+        mask = xp.asarray(free[:, None], **like(self.left))
         # The map is linearized at orthonormal factors: dU and dV have the units of the matrix.
         point = point_of(self.left, self.right)
         in_columns = parts[0] >= n1
@@ -147,13 +139,11 @@ class _Search:
             if not multiple < 0:
                 return None
             W = (multiple - 1) * part
-        change = to_numpy(self.tangent.apply(W))
-        fitted = np.abs(to_numpy(self.residual) - change) <= self.tolerance
-        lost = ~self.rejected & ~fitted
+        fitted = self._is_fitted(self.residual - self.tangent.apply(W))
         other = given + W
         factors = (point.left, other[n1:, :]) if in_columns else (other[:n1, :], self.right)
-        gained = fitted & self.rejected & self._not_dead()
-        if self._count(gained) < max(needed, COMPARABLE * self._count(lost)):
+        gained = self._count(fitted & self.rejected & self._not_dead())
+        if gained < max(needed, COMPARABLE * self._count(~self.rejected & ~fitted)):
             return None
         return Alternative(*factors, self._count(fitted), name_parts(parts, n1))
 
@@ -164,20 +154,23 @@ class _Search:
         weights = xp.asarray(self.rejected.astype(float), **like(self.left))
         rest, width, W = self.residual, math.inf, xp.zeros_like(mask)
         for _ in range(_STEPS):
-            magnitudes = xp.abs(rest)
-            soft = weights / (1 + (magnitudes / width) ** 2) if width < math.inf else weights
+            soft = weights / (1 + (rest / width) ** 2)
             W = plain_least_squares(tangent, soft, self.residual, _ACCURACY)
             rest = self.residual - tangent.apply(W)
             typical = float(np.median(np.abs(to_numpy(rest))[self.rejected]))
             width = max(min(_DECAY * width, 2 * typical), self.tolerance)
         return W
 
+    def _is_fitted(self, residual: Array) -> np.ndarray[Any, Any]:
+        """The measurements whose residual is as small as noise."""
+        return np.asarray(np.abs(to_numpy(residual)) <= self.tolerance)
+
     def _not_dead(self) -> np.ndarray[Any, Any]:
         """The measurements that are not zero up to noise.
 
         Dead sensors agree on the zero matrix; that is not a second solution.
         """
-        return to_numpy(namespace(self.residual).abs(self.problem.y)) > self.tolerance
+        return ~self._is_fitted(self.problem.y)
 
     def _count(self, rows: np.ndarray[Any, Any]) -> int:
         """The number of independent measurements among these."""

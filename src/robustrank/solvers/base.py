@@ -9,11 +9,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from robustrank.backend import Array, is_array, like, namespace
+from robustrank.backend import Array, check_count, is_array, like, namespace
 from robustrank.linalg import Factors, Point, TangentMap, lower_median, scale_columns, weighted
 from robustrank.noise import PROPORTIONAL, NoiseModel
 from robustrank.operators import UnstoredTangent
@@ -48,6 +48,31 @@ class State:
 
 
 @dataclass(frozen=True, eq=False)
+class PointState(State):
+    """The state of a solver that moves on the manifold of matrices of the given rank."""
+
+    moved: Array | float  # relative change in the last step
+    point: Point
+    iteration: int
+
+    def change(self) -> Array | float:
+        return self.moved
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The point with the most evidence so far."""
+
+    point: Point
+    evidence: float
+    iteration: int
+
+    def or_better(self, other: Self) -> Self:
+        """The other one if it has more evidence, else this one."""
+        return other if other.evidence > self.evidence else self
+
+
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """An approximate solution that one solver passes to the next."""
 
@@ -77,6 +102,17 @@ def observe(problem: Problem, U: Array, V: Array, weight_function: WeightFunctio
     return State(U=U, V=V, residual=residual, median=median, weights=weights)
 
 
+def state_at(point: Point, residual: Array, weights: Array) -> State:
+    """The state at a point whose residuals are known."""
+    return State(
+        U=point.scaled_left,
+        V=point.right,
+        residual=residual,
+        median=lower_median(namespace(residual).abs(residual)),
+        weights=weights,
+    )
+
+
 def linearize(problem: Problem, point: Point, *, precise: bool = False) -> tuple[TangentMap, Array]:
     """The tangent map at a point, and its residuals: one pass over the sensing data."""
     tangent = problem.operator.tangent(point.left, point.right, precise=precise)
@@ -103,10 +139,20 @@ class Solver(ABC, Generic[StateT]):
     # Whether steps never read values on the host, so that a CUDA graph can be captured.
     graph_capturable: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        check_count(max_iterations=self.max_iterations)
+
     @property
     def solvers(self) -> tuple[Solver[Any], ...]:
         """The solvers to try in turn: this one. A ``Portfolio`` has several."""
         return (self,)
+
+    def solved(self, problem: Problem) -> Problem:
+        """The problem that is solved instead of a given one: with rows of equal norm, or as it is.
+
+        A solver works in the units of its ``normalized()``.
+        """
+        return problem.with_unit_rows if self.unit_rows else problem
 
     @property
     def weight_function(self) -> WeightFunction:
@@ -179,18 +225,14 @@ def spectral_initialization(
     the median of the others, as in the paper's theory. Without it, all measurements are used for
     both, as in its experiments. The SVD may be ``approximate`` where that is faster.
     """
-    y = problem.y
+    y, m = problem.y, problem.operator.measurements
     xp = namespace(y)
-    reference, count = y, problem.operator.measurements
-    if sample_split:
-        reference, count = y[-(count // 2) :], -(-count // 2)
-        if count == problem.operator.measurements:
-            raise ValueError("a sample split needs at least two measurements")
+    if sample_split and m < 2:
+        raise ValueError("a sample split needs at least two measurements")
+    count, reference = (-(-m // 2), y[-(m // 2) :]) if sample_split else (m, y)
     weights = weight_function.weights(xp.abs(y), lower_median(xp.abs(reference)))
-    if sample_split:
-        first_half = xp.arange(y.shape[0], device=like(y)["device"]) < count
-        weights = xp.where(first_half, weights, xp.zeros_like(weights))
-    kept = weighted(y, weights) / count
+    used = xp.arange(m, device=like(y)["device"]) < count
+    kept = weighted(y, xp.where(used, weights, xp.zeros_like(weights))) / count
     left, values, right = problem.operator.leading_svd(
         kept, problem.rank, rng, approximate=approximate
     )

@@ -42,16 +42,17 @@ class Drive(Generic[StateT]):
 
     # A diverging run is reported by its status, not by warnings.
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-    def to_the_end(self, rng: np.random.Generator) -> list[Outcome]:
-        """Iterate until every problem has converged or reached the limit of iterations."""
+    def to_the_end(self, rng: np.random.Generator, state: StateT | None = None) -> list[Outcome]:
+        """Iterate until every problem has converged or reached the limit of iterations.
+
+        The iterations begin at ``state`` if it is given, else where the solver starts.
+        """
         batch = self._batch_of(self._monitors)
-        self._iterate(batch, self._solver.start(batch, rng), 0)
+        self._iterate(batch, self._solver.start(batch, rng) if state is None else state)
         return self.outcomes()
 
-    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-    def continued(self, state: StateT, iteration: int) -> Outcome:
-        """Iterate from a state that this solver has reached for a single problem."""
-        self._iterate(self._batch_of(self._monitors), state, iteration)
+    def outcome(self) -> Outcome:
+        """What was found for a single problem, also if the run was stopped."""
         return self.outcomes()[0]
 
     def _batch_of(self, monitors: Sequence[Monitor]) -> Problem:
@@ -59,22 +60,20 @@ class Drive(Generic[StateT]):
         problems = [monitor.problem for monitor in monitors]
         return problems[0] if len(self._monitors) == 1 else Problem.batched(problems)
 
-    def _iterate(self, batch: Problem, state: StateT, iteration: int) -> None:
+    def _iterate(self, batch: Problem, state: StateT) -> None:
         solver, monitors, ends = self._solver, self._monitors, self._run.end_of_iterations()
 
         def late() -> bool:
             return ends is not None and time.perf_counter() > ends
 
-        first, runner = iteration, StepRunner(batch, solver, late)
+        iteration, runner = 0, StepRunner(batch, solver, late)
         while True:
-            out_of_time = iteration > first and late()
+            out_of_time = iteration > 0 and late()
             exhausted = iteration >= solver.max_iterations or solver.is_exhausted(state)
             for k, (monitor, reading) in enumerate(zip(monitors, _readings(state), strict=True)):
                 monitor.check(iteration, reading, _state_of(state, k))
                 if exhausted:
                     monitor.stop(StopReason.ITERATIONS)
-                if not monitor.is_running:
-                    monitor.keep_own_state()
             running = [k for k, monitor in enumerate(monitors) if monitor.is_running]
             if not running:
                 return
@@ -142,12 +141,13 @@ class Outcome:
     iterations: int
 
     def followed_by(self, other: Outcome) -> Outcome:
-        """The outcome of another solver that has gone on from this one."""
+        """The outcome of another run that has gone on from this one."""
+        last = self.history.checks[-1]
         checks = self.history.checks + tuple(
             check._replace(
                 iteration=self.iterations + check.iteration,
-                seconds=self.history.checks[-1].seconds + check.seconds,
-                passes=self.history.checks[-1].passes + check.passes,
+                seconds=last.seconds + check.seconds,
+                passes=last.passes + check.passes,
             )
             for check in other.history.checks
         )
@@ -179,7 +179,6 @@ class Monitor:
         # A smaller change cannot be distinguished from rounding.
         least = solver.rounding * self.problem.epsilon
         self._tolerance = max(solver.tolerance, least) if solver.tolerance else 0.0
-        self._largest_change = 0.0
 
     def check(self, iteration: int, reading: Sequence[float], state: Callable[[], State]) -> None:
         """Record the state after ``iteration`` steps, and stop the run if there is a reason to."""
@@ -204,14 +203,14 @@ class Monitor:
             self.stop(None)
 
     def stop(self, reason: StopReason | None) -> None:
-        """Stop, unless it has stopped for another reason."""
-        if self.is_running:
-            self.is_running, self._reason = False, reason
+        """Stop, unless it has stopped for another reason.
 
-    def keep_own_state(self) -> None:
-        """Copy the state of this problem, so that those of the batch can be freed."""
-        state = self._state()
-        self._state = lambda: state
+        The state of this problem is copied, so that those of the batch can be freed.
+        """
+        if self.is_running:
+            state = self._state()
+            self._state = lambda: state
+            self.is_running, self._reason = False, reason
 
     def outcome(self) -> Outcome:
         """What was found, also while the solver is running."""
@@ -236,11 +235,11 @@ class Monitor:
         used = check.iteration / self._solver.max_iterations
         if not (0 < check.change < math.inf and self._tolerance > 0):
             return used
-        self._largest_change = max(self._largest_change, check.change)
-        if self._largest_change <= self._tolerance:
+        largest = max(check.change for check in self._checks if check.change < math.inf)
+        if largest <= self._tolerance:
             return 1.0
-        decrease = math.log(self._largest_change / check.change)
-        total = math.log(self._largest_change / self._tolerance)
+        decrease = math.log(largest / check.change)
+        total = math.log(largest / self._tolerance)
         return min(1.0, max(used, decrease / total))
 
 

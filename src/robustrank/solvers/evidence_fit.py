@@ -7,20 +7,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustrank.backend import Array, check_count, epsilon, namespace, tiny
+from robustrank.backend import Array, epsilon, namespace, tiny
 from robustrank.certificate import best_set
 from robustrank.linalg import (
     TOLERANCE,
     Point,
     TangentMap,
-    lower_median,
     plain_least_squares,
     relative_length,
     retract,
 )
 from robustrank.noise import PROPORTIONAL, NoiseModel
 from robustrank.problem import Problem
-from robustrank.solvers.base import PATIENCE, SMALL_STEP, Solver, State, linearize
+from robustrank.solvers.base import (
+    PATIENCE,
+    SMALL_STEP,
+    Best,
+    PointState,
+    Solver,
+    State,
+    linearize,
+    state_at,
+)
 from robustrank.solvers.weights import leave_one_out_residuals, leverages
 
 _FIRST_WIDTH, _DECAY = 2.5, 0.7  # of the weights, in standard deviations of the residuals
@@ -28,31 +36,17 @@ _BEYOND_WIDTH = 10.0  # widths; measurements with larger residuals have no weigh
 
 
 @dataclass(frozen=True, eq=False)
-class Best:
-    """The point with the most evidence so far."""
-
-    point: Point
-    evidence: float
-    iteration: int
-
-
-@dataclass(frozen=True, eq=False)
-class EvidenceFitState(State):
+class EvidenceFitState(PointState):
     """The current point, the inliers with the most evidence there, and the best point so far."""
 
-    moved: float
-    point: Point
     tangent: TangentMap
+    inlier_weights: Array  # of least squares on these inliers
     width: float  # of the weights
     cutoff: float  # of |residual| / spread
     evidence: float
     level: float  # of the noise, relative to what a trivial prediction leaves
     best: Best
     fitting_since: int | None  # the iteration at which the final fit began
-    iteration: int
-
-    def change(self) -> float:
-        return self.moved
 
 
 @dataclass(frozen=True)
@@ -87,9 +81,6 @@ class EvidenceFit(Solver[EvidenceFitState]):
     tolerance: float = TOLERANCE
     name: str = "evidence fit"
 
-    def __post_init__(self) -> None:
-        check_count(max_iterations=self.max_iterations)
-
     def cutoff(self, state: State) -> float | None:
         return state.cutoff if isinstance(state, EvidenceFitState) else super().cutoff(state)
 
@@ -97,39 +88,35 @@ class EvidenceFit(Solver[EvidenceFitState]):
         return state.tangent
 
     def start(self, problem: Problem, rng: np.random.Generator) -> EvidenceFitState:
-        return self._observe(problem, self.initial, iteration=0)
+        return self._observe(problem, self.initial)
 
     def step(self, problem: Problem, state: EvidenceFitState) -> EvidenceFitState:
-        iteration = state.iteration + 1
         if state.fitting_since is None and self._is_narrow_enough(state):
-            best = self._observe(problem, state.best.point, iteration, before=state)
-            return self._with_inliers(problem, replace(best, fitting_since=iteration))
+            best = self._observe(problem, state.best.point, before=state)
+            return replace(best, weights=best.inlier_weights, fitting_since=best.iteration)
         W = plain_least_squares(state.tangent, state.weights, state.residual)
         moved = relative_length(W, state.point)
-        after = self._observe(
-            problem, retract(state.point, W, problem.rank), iteration, before=state, moved=moved
-        )
+        point = retract(state.point, W, problem.rank)
+        after = self._observe(problem, point, before=state, moved=moved)
         if state.fitting_since is None:
             return after
         if moved < SMALL_STEP * self._error_from_noise(problem, state):
             after = replace(after, moved=0.0)  # converged, as far as the noise allows
         better = after.evidence > state.best.evidence
-        if better or iteration - state.fitting_since <= PATIENCE // 2:
-            return self._with_inliers(problem, after)
-        return replace(after, weights=state.weights, cutoff=state.cutoff)
+        if better or after.iteration - state.fitting_since <= PATIENCE // 2:
+            return replace(after, weights=after.inlier_weights)
+        return replace(after, cutoff=state.cutoff)
 
     def _error_from_noise(self, problem: Problem, state: EvidenceFitState) -> float:
         """The relative error of the matrix that the noise causes, if rows are independent."""
-        xp, spread = namespace(state.residual), self._sizes(problem, state.residual)
-        inlier = state.weights > 0
-        count = int(xp.count_nonzero(inlier))
-        freedom = problem.degrees_of_freedom
+        xp, freedom = namespace(state.residual), problem.degrees_of_freedom
+        count = int(xp.count_nonzero(state.weights))
         norm = float(xp.linalg.vector_norm(state.point.values)) * float(problem.operator.gain)
         if count <= freedom or norm == 0:
             return 0.0
-        scaled = xp.where(inlier, state.residual / spread, xp.zeros_like(spread))
-        deviation = float(xp.min(spread)) * float(xp.linalg.vector_norm(scaled)) / math.sqrt(count)
-        return deviation * math.sqrt(freedom / count) / norm
+        # The weights of the final fit are the relative precision of the inliers.
+        squares = float(xp.sum(state.weights * state.residual**2))
+        return math.sqrt(squares * freedom) / (count * norm)
 
     def _is_narrow_enough(self, state: EvidenceFitState) -> bool:
         least = epsilon(state.residual) * float(namespace(state.U).max(state.point.values))
@@ -137,70 +124,57 @@ class EvidenceFit(Solver[EvidenceFitState]):
         empty = not float(namespace(state.weights).max(state.weights)) > 0  # no step is defined
         return stalled or empty or not state.width > least
 
-    def _with_inliers(self, problem: Problem, state: EvidenceFitState) -> EvidenceFitState:
-        """The state with the weights of least squares on the inliers with the most evidence."""
-        xp, spread = namespace(state.residual), self._sizes(problem, state.residual)
-        inlier = self._magnitudes(state.residual) <= state.cutoff * spread
-        precision = (xp.min(spread) / spread) ** 2
-        return replace(state, weights=xp.where(inlier, precision, xp.zeros_like(precision)))
-
-    def _sizes(self, problem: Problem, residual: Array) -> Array:
-        """The relative size of the noise of each measurement."""
-        return self.noise.sizes(problem.y - residual, problem.row_factors)
-
-    def _magnitudes(self, residual: Array) -> Array:
-        """|residual|, infinite where a measurement is excluded."""
-        xp = namespace(residual)
-        if self.excluded is None:
-            return xp.abs(residual)
-        return xp.where(self.excluded, xp.full_like(residual, xp.inf), xp.abs(residual))
-
     def _observe(
         self,
         problem: Problem,
         point: Point,
-        iteration: int,
         before: EvidenceFitState | None = None,
         moved: float = 1.0,
     ) -> EvidenceFitState:
-        """The state at a point, with narrower weights than before: one pass over the data."""
+        """The state at a point, with narrower weights than before: one pass over the data.
+
+        In the final fit, the weights stay as they are.
+        """
         xp = namespace(point.left)
         tangent, residual = linearize(problem, point)
-        magnitudes, spread = self._magnitudes(residual), self._sizes(problem, residual)
-        inliers = best_set(
-            magnitudes, spread, problem.trivial_deviation, problem.degrees_of_freedom
-        )
-        evidence = float(inliers.evidence)
-        width = _FIRST_WIDTH * float(inliers.deviation) if before is None else _DECAY * before.width
-        weights = xp.ones_like(magnitudes) if before is None else before.weights
-        if before is None or before.fitting_since is None:
-            own = leverages(tangent, weights, problem.degrees_of_freedom)
-            weights = _soft_weights(leave_one_out_residuals(magnitudes, own), spread, width)
+        magnitudes = xp.abs(residual)
+        if self.excluded is not None:
+            magnitudes = xp.where(self.excluded, xp.full_like(residual, xp.inf), magnitudes)
+        spread = self.noise.sizes(problem.y - residual, problem.row_factors)
+        precision = (xp.min(spread) / spread) ** 2
+        freedom = problem.degrees_of_freedom
+        inliers = best_set(magnitudes, spread, problem.trivial_deviation, freedom)
+        evidence, cutoff = float(inliers.evidence), float(inliers.cutoff)
+        iteration, since = 0, None
+        width, weights = _FIRST_WIDTH * float(inliers.deviation), xp.ones_like(magnitudes)
         best = Best(point, evidence, iteration)
-        if before is not None and not evidence > before.best.evidence:
-            best = before.best
+        if before is not None:
+            iteration, since = before.iteration + 1, before.fitting_since
+            width, weights = _DECAY * before.width, before.weights
+            best = before.best.or_better(Best(point, evidence, iteration))
+        if since is None:
+            left_out = leave_one_out_residuals(magnitudes, leverages(tangent, weights, freedom))
+            weights = precision * _soft_weights(left_out / spread, width)
+        inlier = magnitudes <= cutoff * spread
         return EvidenceFitState(
-            U=point.scaled_left,
-            V=point.right,
-            residual=residual,
-            median=lower_median(xp.abs(residual)),
-            weights=weights,
+            **vars(state_at(point, residual, weights)),
             moved=moved,
             point=point,
+            iteration=iteration,
             tangent=tangent,
+            inlier_weights=xp.where(inlier, precision, xp.zeros_like(precision)),
             width=width,
-            cutoff=float(inliers.cutoff),
+            cutoff=cutoff,
             evidence=evidence,
             level=float(inliers.deviation / problem.trivial_deviation),
             best=best,
-            fitting_since=None if before is None else before.fitting_since,
-            iteration=iteration,
+            fitting_since=since,
         )
 
 
-def _soft_weights(left_out: Array, spread: Array, width: float) -> Array:
+def _soft_weights(left_out: Array, width: float) -> Array:
     """Weights that decrease with the leave-one-out residual, zero far beyond the width."""
     xp = namespace(left_out)
-    ratio = left_out / (spread * max(width, tiny(spread)))
-    soft = (xp.min(spread) / spread) ** 2 / (1 + xp.clip(ratio, max=_BEYOND_WIDTH) ** 2)
+    ratio = left_out / max(width, tiny(left_out))
+    soft = 1 / (1 + xp.clip(ratio, max=_BEYOND_WIDTH) ** 2)
     return xp.where(ratio <= _BEYOND_WIDTH, soft, xp.zeros_like(soft))

@@ -10,7 +10,6 @@ import numpy as np
 from robustrank.backend import (
     Array,
     as_generator,
-    check_count,
     epsilon,
     few_on_host,
     is_numpy,
@@ -34,6 +33,7 @@ from robustrank.solvers.base import (
     SMALL_STEP,
     ContinuableSolver,
     Estimate,
+    PointState,
     State,
     linearize,
     point_of_factors,
@@ -86,20 +86,14 @@ class HeldTangent:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussNewtonState(State):
+class GaussNewtonState(PointState):
     """The point with its tangent map, and the progress of the schedules."""
 
-    moved: Array  # relative change in the last step
-    point: Point
     held: HeldTangent
     width: Array  # of the soft weights
     cutoff: Array  # the |residual| beyond which weights are zero
-    iteration: int
     phase: Array
     since: Array  # the iteration at which the phase began
-
-    def change(self) -> Array:
-        return self.moved
 
 
 @dataclass(frozen=True)
@@ -157,8 +151,8 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     name: str = "Gauss–Newton"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_cutoffs(alpha_y=self.alpha_y)
-        check_count(max_iterations=self.max_iterations)
 
     @property
     def weight_function(self) -> WeightFunction:
@@ -243,16 +237,15 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
         return xp.clip(xp.maximum(misfit / 2, enough), max=_LEAST_ACCURACY)
 
     def _initial_point(self, problem: Problem, rng: np.random.Generator) -> Point:
-        weight_function = TruncatedWeights(self.alpha_y)
-        return point_of_factors(
-            *spectral_initialization(problem, weight_function, rng, approximate=True)
-        )
+        weights = TruncatedWeights(self.alpha_y)
+        return point_of_factors(*spectral_initialization(problem, weights, rng, approximate=True))
 
     def _begin(self, problem: Problem, point: Point, error: Array | float) -> GaussNewtonState:
         """The state before the first step, at a point whose measurements are off by ``error``."""
         measurements = namespace(problem.y)
-        width = measurements.asarray(self.weighting.width * error, **like(problem.y))
-        width = few_on_host(width, 0)
+        width = few_on_host(
+            measurements.asarray(self.weighting.width * error, **like(problem.y)), 0
+        )
         xp = namespace(width)
         zero = xp.zeros(width.shape, **like(width) | {"dtype": xp.int32})
         return self._observe(
@@ -303,7 +296,10 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
             tangent = nearby
             residual = problem.y - problem.operator.measure(point.scaled_left, point.right)
         else:
-            slow = is_numpy(point.left) and bool(xp.all(_converges_slowly(phase, iteration, since)))
+            # A tangent map in single precision may be what delays convergence.
+            slow = is_numpy(point.left) and bool(
+                xp.all((phase == Phase.CONVERGING) & (iteration > since + _QUICK_STEPS))
+            )
             tangent, residual = linearize(problem, point, precise=slow)
         magnitudes = namespace(residual).abs(residual)
         median = few_on_host(lower_median(magnitudes), 0)
@@ -368,11 +364,6 @@ def _is_tiny(change: Array) -> bool:
     the threads of BLAS, by which residuals are computed, would slow down the next kernels.
     """
     return change.ndim == 0 and bool(change < TOLERANCE)
-
-
-def _converges_slowly(phase: Array, iteration: int, since: Array) -> Array:
-    """Whether a tangent map in single precision may be what delays convergence."""
-    return (phase == Phase.CONVERGING) & (iteration > since + _QUICK_STEPS)
 
 
 def _reference_size(values: Array) -> Array:

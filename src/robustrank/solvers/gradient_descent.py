@@ -63,23 +63,6 @@ def begin(
     )
 
 
-def descend(
-    problem: Problem, state: GradientState, weight_function: WeightFunction
-) -> GradientState:
-    """One iteration of the gradient loop of Algorithm 1: two passes over the data.
-
-    Both factors are updated as one array W = [U; V], because on a GPU the time is determined by the
-    number of small operations between two reads of the sensing data.
-    """
-    xp, n1 = namespace(state.U), state.U.shape[0]
-    W = xp.concat([state.U, state.V], axis=0)
-    weighted = state.weights * state.residual
-    GW = xp.concat([*problem.operator.backproject(weighted, state.U, state.V)], axis=0)
-    W_next = _stepped(W, GW, state)
-    observed = observe(problem, W_next[:n1, :], W_next[n1:, :], weight_function)
-    return replace(state, **vars(observed), previous=W)
-
-
 def _stepped(W: Array, GW: Array, state: GradientState) -> Array:
     """W after a step along its gradient, the balancing term minus ``GW``."""
     kernels = triton_kernels_for(W)
@@ -99,7 +82,18 @@ class GradientDescent(Solver[GradientState]):
     step_size: float
 
     def step(self, problem: Problem, state: GradientState) -> GradientState:
-        return descend(problem, state, self.weight_function)
+        """One iteration of the gradient loop of Algorithm 1: two passes over the data.
+
+        Both factors are updated as one array W = [U; V], because on a GPU the time is determined by
+        the number of small operations between two reads of the sensing data.
+        """
+        xp, n1 = namespace(state.U), state.U.shape[0]
+        W = xp.concat([state.U, state.V], axis=0)
+        weighted = state.weights * state.residual
+        GW = xp.concat([*problem.operator.backproject(weighted, state.U, state.V)], axis=0)
+        W_next = _stepped(W, GW, state)
+        observed = observe(problem, W_next[:n1, :], W_next[n1:, :], self.weight_function)
+        return replace(state, **vars(observed), previous=W)
 
     def _check(self, balance: float) -> None:
         check_positive(step_size=self.step_size)
@@ -245,11 +239,11 @@ class VanillaGD(GradientDescent):
     'RECOVERED'
     """
 
-    step_size: float = 0.4
+    step_size: float = MedianTGD.step_size
     balance: float = 0.25
-    max_iterations: int = 10_000
-    tolerance: float = 1e-10
-    check_every: int = 10
+    max_iterations: int = MedianTGD.max_iterations
+    tolerance: float = MedianTGD.tolerance
+    check_every: int = MedianTGD.check_every
     name: str = "vanilla-GD"
 
     def __post_init__(self) -> None:

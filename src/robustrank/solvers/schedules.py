@@ -43,7 +43,7 @@ class Weighting:
 
     width: float = 3.0
     decay: float = 0.97
-    max_medians: float = 6.0
+    max_medians: float = CUTOFF_MEDIANS
     power: float = 2.0
     cutoff_medians: float = 10.0
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from robustrank.backend import Array, check_count, namespace
+from robustrank.backend import Array, namespace
 from robustrank.linalg import TOLERANCE, TangentMap
 from robustrank.problem import Problem
 from robustrank.solvers.base import ContinuableSolver, EstimatingSolver, Solver, State, select
@@ -83,25 +83,17 @@ class TwoStage(Solver[TwoStageState]):
     tolerance: float = TOLERANCE
     name: str = "two stages"
 
-    def __post_init__(self) -> None:
-        check_count(max_iterations=self.max_iterations)
-
     @property
     def weight_function(self) -> WeightFunction:
         return self.second.weight_function
 
-    @property
-    def named_first(self) -> EstimatingSolver[Any]:
-        """The first solver under the name of both, for a search that runs them one by one."""
-        return self._named(self.first, self.max_iterations)
+    def named(self, stage: SolverT, after: int = 0) -> SolverT:
+        """One of the solvers under the name of both, for a search that runs them one by one.
 
-    def named_second(self, after: int) -> ContinuableSolver[Any]:
-        """The second solver under the name of both, after some steps of the first."""
-        return self._named(self.second, max(self.max_iterations - after, 1))
-
-    def _named(self, solver: SolverT, most: int) -> SolverT:
-        given: Any = solver
-        steps = min(given.max_iterations, most)
+        ``after`` is the number of steps that were taken before.
+        """
+        given: Any = stage
+        steps = min(given.max_iterations, max(self.max_iterations - after, 1))
         named: SolverT = replace(given, name=self.name, max_iterations=steps)
         return named
 
