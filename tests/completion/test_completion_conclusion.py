@@ -26,7 +26,7 @@ EXACT = Solution(
     noise=0.0,
     typical=10.0,
 )
-GOOD = HeldOut(10**6, 1.0, 1.0, 10.0, 1.0, np.zeros(1))
+GOOD = HeldOut(10**6, 1.0, 1.0, 10.0, 1.0)
 NOISY = replace(
     EXACT,
     noise=1.0,
