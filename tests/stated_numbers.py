@@ -32,7 +32,7 @@ from robustrank.operators import linear_map
 from robustrank.outofcore import sharded
 from robustrank.planning import curves
 from robustrank.result import rank_table
-from robustrank.search import final_fit, one_problem, rank_growth, results, second_solution
+from robustrank.search import final_fit, one_problem, second_solution
 from robustrank.solvers import base, evidence_fit, gauss_newton
 from robustrank.solvers.message_passing import mixture
 from robustrank.solvers.message_passing import solver as messages
@@ -96,7 +96,7 @@ STATED: dict[str, list[str]] = {
         f"When its error is below {_first_messages.target_error_at_full_rank:g} times the estimate "
         f"and no singular value is zero, or else below {small(_first_messages.target_error)}",
         f"its error is {small(_first_messages.target_error)}, or it makes no more progress",
-        f"twice the rank of the first solver and at least {word(rank_growth._FIRST_COMPONENTS)}",
+        f"twice the rank of the first solver and at least {word(rank_table.FIRST_RANKS)}",
         f"ends after {_first_messages.patience} steps without progress",
         f"more than {percent(problem._COMMON_PART)} of ‖A_i‖²",
         f"narrowed by a factor of {evidence_fit._DECAY:g} per step",
@@ -117,7 +117,7 @@ STATED: dict[str, list[str]] = {
         f"more than {word(evidence.MARGIN - 1)} residuals (plus {word(evidence.MARGIN - 1)} "
         f"times {_exact} m) are above the tolerance and within {word(evidence.MARGIN)} times it",
         f"must fit d + {evidence.MARGIN} + {evidence.MARGIN} · {_exact} m measurements",
-        f"may be fitted to {determination._NEGLIGIBLE:g} in all of "
+        f"may be fitted to {determination.NEGLIGIBLE:g} in all of "
         f"{word(determination._PROBES)} cases",
         f"(below {small(support._INFORMS)} of the largest, in energy)",
         f"that differ by {percent(determination._CHANGED)} of what one",
@@ -125,7 +125,7 @@ STATED: dict[str, list[str]] = {
         f"must be at most {small(support._BY_CHANCE)} divided by the number of rows and columns",
         f"Where at least 2 r + {support.BEYOND_CHANCE} are rejected",
         f"The last step is at most {_last_step:g} σ_r (or {_last_roundings:,.0f} roundings of ‖X‖",
-        f"is below τ and above {evidence._CLEARLY_LARGER:g} σ add",
+        f"is below τ and above {evidence.CLEARLY:g} σ add",
         f"if there are at most {least_squares._DIRECT_SIZE_ON_CPU} unknowns r (n1 + n2)",
         f"if their evidence is larger by {final_fit._CLEARLY_MORE:g} for each measurement",
         f"if the evidence is at least {final_fit._COMPROMISE:g} d and the residuals have a "
@@ -139,7 +139,7 @@ STATED: dict[str, list[str]] = {
         f"goes on for {word(base.PATIENCE)} steps without improvement",
         f"if the noise is at most {percent(one_problem._LOW_NOISE)} of τ and the statistics",
         f"(up to {evidence._CONSPICUOUS:g}, and a kurtosis between {_low:g} and {_high:g})",
-        f"by more than {word(results._DIFFERENT)} times their expected errors",
+        f"by more than {word(evidence.CLEARLY)} times their expected errors",
         f"**Evidence**: at least {conclusion._EVIDENCE:g}",
         f"also needs {conclusion._REDUNDANT} inliers more than degrees of freedom",
         f"Noise at most {percent(conclusion.NOISE_LIMIT)} of τ**, and **expected error at most "
@@ -155,8 +155,8 @@ STATED: dict[str, list[str]] = {
         f"at least {support._CONTESTABLE:g} times as many as the supporting ones",
         f"fits {word(support.BEYOND_CHANCE)} measurements more than it has parameters "
         f"(for noise: to {second_solution._WITHIN_NOISE:g} σ)",
-        f"(a cosine above {1 - second_solution._NEGLIGIBLE:g}, or less than "
-        f"{percent(second_solution._NEGLIGIBLE)} of its norm)",
+        f"(a cosine above {1 - determination.NEGLIGIBLE:g}, or less than "
+        f"{percent(determination.NEGLIGIBLE)} of its norm)",
         f"at least {support.OPPOSITE:g} times as many as the inliers",
     ],
     "docs/guide/completion.md": [
@@ -167,7 +167,7 @@ STATED: dict[str, list[str]] = {
         f"more than {_LARGE // 10**6} million entries is split",
         f"at least {word(support.EXTRA)} inliers more than unknowns",
         f"(in {word(determination._PROBES)} random trials, more than "
-        f"{percent(determination._NEGLIGIBLE)} of an error is left as its residual)",
+        f"{percent(determination.NEGLIGIBLE)} of an error is left as its residual)",
         f"the probability that they determine the row is at most {small(support._BY_CHANCE)}",
         f"does not fit nearly as many entries ({support.OPPOSITE:g} times)",
         f"its residual is at most {_exact} (1,000 machine epsilons in float32) of a typical entry",

@@ -230,7 +230,7 @@ class Problem:
     @cached_property
     def units(self) -> Units:
         """Powers of two near the size of a typical measurement and of a typical sensing entry."""
-        return Units(_power_of_two(self.scale), _power_of_two(self.operator.gain))
+        return Units(power_of_two(self.scale), power_of_two(self.operator.gain))
 
     def normalized(self) -> Problem:
         """The same problem in ``units``; its solution times ``units.matrix`` solves this one.
@@ -365,7 +365,7 @@ def _unchecked(**parts: Any) -> Problem:
     return problem
 
 
-def _power_of_two(size: float) -> float:
+def power_of_two(size: float) -> float:
     """The power of two nearest to a size; 1 if the size is zero or not finite."""
     if not 0 < size < math.inf:
         return 1.0

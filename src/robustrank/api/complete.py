@@ -35,6 +35,7 @@ from robustrank.completion import (
 from robustrank.inputs import as_operator
 from robustrank.inputs.entries import Observed, Occupied, Usable, observed
 from robustrank.linalg import Factors, lower_median
+from robustrank.problem import power_of_two
 from robustrank.result import (
     Certificate,
     MatrixObservations,
@@ -356,7 +357,7 @@ def _unit(values: Array) -> float:
             f"typical values of size {typical:.3g} are near the largest number of {used.dtype}, "
             f"{largest:.3g}; rescale the data"
         )
-    return float(2.0 ** np.clip(np.round(np.log2(typical)), -1000, 1000))
+    return power_of_two(typical)
 
 
 def _named(flags: Vector, labels: Any) -> Vector:

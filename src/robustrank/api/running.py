@@ -133,7 +133,6 @@ def returned(run: Run, result: Result) -> Result:
     raise SensingDataLost(str(run.lost), result) from run.lost
 
 
-_EXACT = 1e-6
 _NOISY = 3.0  # expected errors of the matrix
 
 
@@ -148,7 +147,7 @@ def positive_semidefinite(result: Result) -> Result:
     if not negative.any():
         return result
     error = result.certificate.matrix_error
-    allowed = _EXACT if math.isnan(error) else _NOISY * error
+    allowed = result.certificate.tolerance if math.isnan(error) else _NOISY * error
     if float(-eigenvalues.min()) > allowed * float(np.max(np.abs(eigenvalues))):
         return replace(
             result,

@@ -17,8 +17,9 @@ from robustrank.certificate.conclusion import (
     noise_objections,
     untested,
 )
-from robustrank.certificate.determination import undetermined_part
+from robustrank.certificate.determination import NEGLIGIBLE, undetermined_part
 from robustrank.certificate.evidence import (
+    CLEARLY,
     MARGIN,
     NoiseStatistics,
     best_set,
@@ -49,11 +50,13 @@ from robustrank.certificate.support import (
 
 __all__ = [
     "BEYOND_CHANCE",
+    "CLEARLY",
     "COMPARABLE",
     "EXTRA",
     "FEW_INLIERS",
     "HELD_OUT_LIMIT",
     "MARGIN",
+    "NEGLIGIBLE",
     "NOISE_LIMIT",
     "NOT_NOISE",
     "OPPOSITE",

@@ -37,7 +37,7 @@ from robustrank.linalg import (
     share_left,
 )
 from robustrank.problem import Problem
-from robustrank.result import Certificate, StopReason
+from robustrank.result import Certificate, StopReason, percent
 
 # The largest noise level of a certified result, and the largest error of a prediction of a
 # measurement that was left out, relative to what a trivial prediction leaves. The first is also the
@@ -135,7 +135,7 @@ def noise_objections(certificate: Certificate, limit: float) -> Iterator[str]:
     """
     if not certificate.noise <= limit:
         yield (
-            f"the residuals are {100 * certificate.noise:.3g}% of a typical measurement, and "
+            f"the residuals are {percent(certificate.noise, 3)} of a typical measurement, and "
             f"results with more than {limit:.0%} noise are not certified"
         )
     if not certificate.supporting > (0.5 + _MARGIN) * certificate.independent:

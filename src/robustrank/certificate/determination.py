@@ -30,7 +30,7 @@ _TRACE_PROBES = 2
 # A share that does not count: of an error of a measurement, which is not checked by the others if
 # no more is left in any of five probes; of the change of a row or column, relative to the largest
 # one; and of the trace.
-_NEGLIGIBLE, _PROBES = 1e-2, 5
+NEGLIGIBLE, _PROBES = 1e-2, 5
 # With a preconditioner, the largest number of steps; they end at an accuracy of √epsilon.
 _PRECONDITIONED_STEPS = 1000
 # A row or column is part of a change if it differs by this share of what one undetermined direction
@@ -153,10 +153,10 @@ def unchecked(tangent: TangentMap, fitted: Array, labels: Labels) -> Selection:
             fitted,
             target,
             slight,
-            tolerance=xp.asarray(_NEGLIGIBLE**2, **like(left)),
+            tolerance=xp.asarray(NEGLIGIBLE**2, **like(left)),
             max_iterations=_STEPS_PER_DEGREE * freedom,
         )
-        close_in_all = close_in_all & (xp.abs(target - tangent.apply(W)) < _NEGLIGIBLE)
+        close_in_all = close_in_all & (xp.abs(target - tangent.apply(W)) < NEGLIGIBLE)
         if not bool(xp.any(close_in_all)):
             break
     return to_numpy(close_in_all)
@@ -176,7 +176,7 @@ def error_per_deviation(tangent: TangentMap, weights: Array, freedom: int) -> fl
             weights,
             vector,
             damping=epsilon(weights) * xp.sum(weights),
-            tolerance=xp.asarray(_NEGLIGIBLE, **like(weights)),
+            tolerance=xp.asarray(NEGLIGIBLE, **like(weights)),
         )
         total += float(xp.sum(W * vector)) / _TRACE_PROBES
     return math.sqrt(max(freedom * total, 0.0))
@@ -225,11 +225,11 @@ def _described(U: Values, V: Values, W: Values) -> str:
 def _changed_rows(left: Values, right: Values) -> Selection:
     """Which rows of left · rightᵀ are not negligible."""
     sizes = np.sqrt(np.maximum(np.sum((left @ (right.T @ right)) * left, axis=1), 0))
-    return np.asarray(sizes > _NEGLIGIBLE * sizes.max())
+    return np.asarray(sizes > NEGLIGIBLE * sizes.max())
 
 
 def _is_antisymmetric(left: Values, right: Values) -> bool:
     """Whether left · rightᵀ equals minus its transpose, from the small Gram matrices."""
     square = np.sum((left.T @ left) * (right.T @ right))
     with_transpose = np.sum((left.T @ right) * (right.T @ left))
-    return bool(square + with_transpose < _NEGLIGIBLE**2 * square)
+    return bool(square + with_transpose < NEGLIGIBLE**2 * square)

@@ -12,7 +12,7 @@ from robustrank.certificate.parts import Selection, Values
 from robustrank.linalg import ROUNDINGS
 from robustrank.problem import Problem
 
-_CLEARLY_LARGER = 5.0
+CLEARLY = 5.0  # standard deviations of the noise
 
 
 class BestSet(NamedTuple):
@@ -87,7 +87,7 @@ def _of_rejected(squares: Array, count: Array, null_deviation: Array, deviation:
     xp = namespace(squares)
     rejected = count[..., -1:] - count
     size = xp.sqrt((squares[..., -1:] - squares) / xp.clip(rejected, min=1.0))
-    counts = (rejected > 0) & (size > _CLEARLY_LARGER * deviation) & (size < null_deviation)
+    counts = (rejected > 0) & (size > CLEARLY * deviation) & (size < null_deviation)
     size = xp.where(counts, size, xp.ones_like(size))
     return xp.where(counts, rejected * xp.log(null_deviation / size), xp.zeros_like(size))
 

@@ -43,19 +43,16 @@ from robustrank.completion.single_rows import (
 )
 from robustrank.completion.watch import Watch
 from robustrank.linalg import Factors, Point, TangentMap, degrees_of_freedom, point_of
-from robustrank.result import RankRow, RankTable, left_out_error
+from robustrank.result import FIRST_RANKS, PROGRESS, RankRow, RankTable, left_out_error
 
 _REPAIRS = 4
 # The search uses about 30 entries of a row or column for each component of the rank; all entries of
 # the sample if that is more than half of them.
 _ENOUGH = 30
-# If the rank is not given, it is looked for up to 10; then up to 20, 40, and so on.
-_FIRST_BOUND = 10
 # Components that leave at most this share of the typical entry are explained: the search goes on
 # with what is left, so that outliers are compared with that and not with a large mean.
 EXPLAINED = 0.3
 _ROUGH_SWEEPS = 10  # of a fit that only shows whether a component is needed
-_LESS_NOISE = 0.9  # a component that the data has leaves less noise than this share
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +149,7 @@ class Search:
         n1, n2 = self._sample.shape
         # With a higher rank, the degrees of freedom would exceed the number of entries.
         most = max(1, min(n1, n2, self._sample.size // (n1 + n2)))
-        limit = _FIRST_BOUND
+        limit = FIRST_RANKS
         while bound is None and limit < most:
             yield limit
             limit *= 2
@@ -230,7 +227,7 @@ class Search:
                 continue
             elif not searched and 0 < noise[rank] <= EXPLAINED * typical:
                 further = fit if further is None or rank < further.rank else further
-            elif noise[rank] < _LESS_NOISE * noise.get(rank - 1, math.inf):
+            elif noise[rank] < PROGRESS * noise.get(rank - 1, math.inf):
                 waiting.insert(0, rank + 1)  # the rank may be higher if that leaves less noise
             else:
                 break  # the data has noise

@@ -5,7 +5,7 @@ from robustrank.result.accuracy import (
     NotCertifiedWarning,
 )
 from robustrank.result.archive import read_archive
-from robustrank.result.certificate import Certificate, Status
+from robustrank.result.certificate import Certificate, Status, percent
 from robustrank.result.explanation import (
     capitalized,
     counted,
@@ -26,10 +26,12 @@ from robustrank.result.observations import (
     Observations,
     SampledObservations,
 )
-from robustrank.result.rank_table import RankRow, RankTable, left_out_error
+from robustrank.result.rank_table import FIRST_RANKS, PROGRESS, RankRow, RankTable, left_out_error
 from robustrank.result.result import Alternative, Result, singular_values, with_gaps
 
 __all__ = [
+    "FIRST_RANKS",
+    "PROGRESS",
     "Accuracy",
     "Alternative",
     "Attempt",
@@ -60,6 +62,7 @@ __all__ = [
     "noise_sentence",
     "noun_of",
     "objection_sentences",
+    "percent",
     "read_archive",
     "singular_values",
     "title_of",

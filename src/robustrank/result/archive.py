@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, is_dataclass
 from enum import Enum, EnumType
@@ -271,9 +272,10 @@ def _history(arrays: dict[str, Matrix], of_entries: bool) -> History:
 
 
 # Integers may have any size in JSON.
+_LARGEST = sys.float_info.max
 _IS_VALID: dict[Any, Callable[[Any], bool]] = {
-    int: lambda value: type(value) is int and 0 <= value < 2**63,
-    float: lambda value: type(value) is float or (type(value) is int and abs(value) < 2**1023),
+    int: lambda value: type(value) is int and 0 <= value <= np.iinfo(np.int64).max,
+    float: lambda value: type(value) is float or (type(value) is int and abs(value) < _LARGEST),
     bool: lambda value: type(value) is bool,
     str: lambda value: type(value) is str,
 }

@@ -7,6 +7,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 
+def percent(share: float, digits: int) -> str:
+    """A share in words, "0.52%", with some significant digits."""
+    return f"{100 * share:.{digits}g}%"
+
+
 class Status(Enum):
     """The status of a result: whether it is certified and, if not, why.
 

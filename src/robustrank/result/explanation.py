@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robustrank.backend import to_numpy
-from robustrank.result.certificate import Certificate, Status
+from robustrank.result.certificate import Certificate, Status, percent
+from robustrank.result.labels import SHOWN
 
 if TYPE_CHECKING:
     from robustrank.result.result import Result
 
-_SHOWN = 6  # singular values
 
 # If most entries are zero, the zero matrix is certified: what happened, and what to do next.
 _ZERO = (
@@ -91,13 +91,13 @@ def _noise(result: Result) -> str:
     if result.noise == 0:
         return "none: the fit is exact"
     level = result.certificate.noise
-    relative = f" ({100 * level:.2g}% of a typical value)" if math.isfinite(level) else ""
+    relative = f" ({percent(level, 2)} of a typical value)" if math.isfinite(level) else ""
     return f"{result.noise:.3g}{relative}" if math.isfinite(result.noise) else ""
 
 
 def _singular_values(result: Result) -> str:
-    shown = [f"{value:.4g}" for value in result.singular_values()[:_SHOWN]]
-    return ", ".join([*shown, "…"] if result.rank > _SHOWN else shown)
+    shown = [f"{value:.4g}" for value in result.singular_values()[:SHOWN]]
+    return ", ".join([*shown, "…"] if result.rank > SHOWN else shown)
 
 
 def _work(result: Result) -> str:
@@ -156,7 +156,7 @@ def noise_sentence(certificate: Certificate, noun: str = "measurements") -> str:
     """The number of measurements that are fitted within the noise, and the noise level."""
     return (
         f"{certificate.inliers:,} of {counted_measurements(certificate, noun)} fit within the "
-        f"noise, σ ≈ {certificate.sigma:.3g} ({100 * certificate.noise:.2g}% of a typical "
+        f"noise, σ ≈ {certificate.sigma:.3g} ({percent(certificate.noise, 2)} of a typical "
         f"{'entry' if noun == 'entries' else 'measurement'})"
     )
 

@@ -14,7 +14,7 @@ from robustrank.backend import is_array, to_numpy
 
 Vector = np.ndarray[Any, Any]
 
-_SHOWN = 5  # labels that a message lists
+SHOWN = 6  # labels or singular values that a text lists
 
 
 def is_frame(data: Any) -> bool:
@@ -110,7 +110,7 @@ def _found(wanted: Any, labels: Any, name: str) -> Vector:
 
 
 def _listed(texts: Sequence[str]) -> str:
-    return ", ".join(texts[:_SHOWN]) + (", …" if len(texts) > _SHOWN else "")
+    return ", ".join(texts[:SHOWN]) + (", …" if len(texts) > SHOWN else "")
 
 
 def label_array(labels: Any) -> Vector:

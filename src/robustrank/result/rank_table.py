@@ -13,6 +13,10 @@ import numpy as np
 _CLEAR = 3.0
 # Ranks with errors within this factor predict about as well.
 _SIMILAR = 1.3
+# The largest rank that is looked for at first if none is given; then twice as high ones.
+FIRST_RANKS = 10
+# A component that the data has reduces what is left to less than this share.
+PROGRESS = 0.9
 # A fit that leaves more of the measurements than this does not describe them.
 _NO_STRUCTURE = 0.7
 
@@ -144,7 +148,7 @@ class RankTable:
             return (
                 f"no low-rank structure was found: ranks up to {max(row.rank for row in self.rows)}"
                 " were tried, and the best of them predicts a measurement with an error of "
-                f"{100 * best:.0f}% of its size"
+                f"{best:.0%} of its size"
             )
         if self.chosen == self.largest and self._lower_ranks_are_worse:
             tried = ", ".join(str(row.rank) for row in self.rows if row.rank < self.chosen)

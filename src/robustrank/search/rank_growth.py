@@ -12,7 +12,7 @@ from robustrank.backend import Array, as_generator, namespace, to_numpy
 from robustrank.certificate import edge_of_noise, exact_tolerance, required_fits
 from robustrank.linalg import Factors, lower_median, scale_columns, weighted
 from robustrank.problem import Problem
-from robustrank.result import RankRow, RankTable, Result, left_out_error
+from robustrank.result import FIRST_RANKS, PROGRESS, RankRow, RankTable, Result, left_out_error
 from robustrank.run import Run
 from robustrank.search.results import Found
 from robustrank.solvers import Drive, GaussNewtonState, TruncatedWeights
@@ -20,11 +20,9 @@ from robustrank.solvers.base import normalized_factors
 from robustrank.solvers.driver import Until
 from robustrank.solvers.portfolio import SOFT
 
-# The largest number of components that are looked for at first.
-_FIRST_COMPONENTS = 10
 # A fit ends when a step no longer reduces the misfit by this factor. The damping of the first steps
 # may delay that.
-_PROGRESS, _FIRST_STEPS = 0.9, 3
+_FIRST_STEPS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +75,7 @@ class RankGrowth:
     def _grow(self) -> None:
         most, y = largest_rank(self.problem), self._normalized.y
         if self.start is None:
-            factors = self._components(y, _typical(y), min(most, _FIRST_COMPONENTS))
+            factors = self._components(y, _typical(y), min(most, FIRST_RANKS))
         else:
             factors = normalized_factors(self.problem.with_unit_rows, self.start)
         while True:
@@ -94,7 +92,7 @@ class RankGrowth:
             self.best, self.found = fit, [fit.found]
             if fit.is_exact or fit.rank >= most:
                 return
-            more = min(most - fit.rank, max(fit.rank, _FIRST_COMPONENTS))
+            more = min(most - fit.rank, max(fit.rank, FIRST_RANKS))
             state, xp = fit.state, namespace(fit.state.U)
             left, right = self._components(state.residual, state.weights, more)
             factors = xp.concat([state.U, left], axis=1), xp.concat([state.V, right], axis=1)
@@ -110,7 +108,7 @@ class RankGrowth:
     @property
     def bound(self) -> int:
         """An upper bound on the rank if the best fit does not lead to a certified result."""
-        return min(largest_rank(self.problem), max(_FIRST_COMPONENTS, 2 * self.rank))
+        return min(largest_rank(self.problem), max(FIRST_RANKS, 2 * self.rank))
 
     def factors(self) -> Factors | None:
         """The factors of the best fit without empty components, in the user's units."""
@@ -168,7 +166,7 @@ class RankGrowth:
         rank = int(factors[0].shape[1])
         problem, exact = self.problem.of_rank(rank), exact_tolerance(self.problem)
         solver = SOFT.starting_at(factors)
-        until = Until(misfit=exact, reduction=_PROGRESS, after=_FIRST_STEPS)
+        until = Until(misfit=exact, reduction=PROGRESS, after=_FIRST_STEPS)
         drive = Drive([solver.solved(problem)], solver, self.run, until)
         found = Found(problem, solver, drive.outcome)
         if self.best is None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.certificate import (
+    CLEARLY,
     Fit,
     Support,
     count,
@@ -159,7 +160,6 @@ def _without_empty_columns(left: Array, right: Array, negligible: float) -> tupl
     return left[:, :rank], right[:, :rank]
 
 
-_DIFFERENT = 5.0  # times the expected errors of two results, which then contradict each other
 # From the best to the worst.
 _ORDER = (Status.RECOVERED, Status.AMBIGUOUS, Status.ESTIMATED, Status.NOT_IDENTIFIED)
 # The digits of prediction errors that are compared: of equal fits, the first one is returned.
@@ -211,7 +211,7 @@ def _contradicts(other: Result, best: Result) -> bool:
         return False
     expected = best.certificate.matrix_error + other.certificate.matrix_error
     difference = normalized_error((other.left, other.right), (best.left, best.right))
-    return difference > _DIFFERENT * expected
+    return difference > CLEARLY * expected
 
 
 def _explains_more(other: Result, best: Result) -> bool:

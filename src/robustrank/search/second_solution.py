@@ -13,6 +13,7 @@ from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.certificate import (
     BEYOND_CHANCE,
     COMPARABLE,
+    NEGLIGIBLE,
     OPPOSITE,
     exact_tolerance,
     groups_with_majority,
@@ -27,7 +28,6 @@ _EVERYWHERE = "the whole matrix"
 # Residuals within three standard deviations are consistent with the noise.
 _WITHIN_NOISE = 3.0
 _WHOLE = 0.9  # of the rows and columns: the second solution may differ everywhere
-_NEGLIGIBLE = 1e-2  # of the norm of the result, or less than the cosine of parallel ones
 _STEPS, _DECAY, _ACCURACY = 20, 0.6, 1e-8  # of the robust fit of a part
 
 SolveFactors = Callable[[Problem], Factors]
@@ -190,7 +190,7 @@ def _multiple(other: Factors, first: Factors) -> float | None:
         return float(xp.sum((transpose(one[0]) @ two[0]) * (transpose(one[1]) @ two[1])))
 
     size, norm = math.sqrt(inner(first, first)), math.sqrt(inner(other, other))
-    if norm < _NEGLIGIBLE * size:
+    if norm < NEGLIGIBLE * size:
         return 0.0
     along = inner(other, first)
-    return along / size**2 if abs(along) > (1 - _NEGLIGIBLE) * size * norm else None
+    return along / size**2 if abs(along) > (1 - NEGLIGIBLE) * size * norm else None

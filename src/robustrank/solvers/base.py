@@ -23,6 +23,8 @@ from robustrank.solvers.weights import CUTOFF_MEDIANS, TruncatedWeights, WeightF
 # With noise, a solver has converged when the steps are shorter than this share of the error that
 # the noise causes.
 SMALL_STEP = 0.1
+# The largest number of steps of Gauss–Newton.
+MOST_STEPS = 80
 # Fits that maximize the evidence end after this number of steps without more of it.
 PATIENCE = 8
 

@@ -20,6 +20,7 @@ from robustrank.linalg import (
 from robustrank.noise import PROPORTIONAL, NoiseModel
 from robustrank.problem import Problem
 from robustrank.solvers.base import (
+    MOST_STEPS,
     PATIENCE,
     SMALL_STEP,
     Best,
@@ -77,7 +78,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
     initial: Point
     excluded: Array | None = None
     noise: NoiseModel = PROPORTIONAL
-    max_iterations: int = 80
+    max_iterations: int = MOST_STEPS
     tolerance: float = TOLERANCE
     name: str = "evidence fit"
 

@@ -30,6 +30,7 @@ from robustrank.linalg import (
 )
 from robustrank.problem import Problem
 from robustrank.solvers.base import (
+    MOST_STEPS,
     SMALL_STEP,
     ContinuableSolver,
     Estimate,
@@ -146,7 +147,7 @@ class GaussNewton(ContinuableSolver[GaussNewtonState]):
     damping: Damping = field(default_factory=Damping)
     settling: Settling = field(default_factory=Settling)
     initial: Factors | None = field(default=None, compare=False, repr=False)
-    max_iterations: int = 80
+    max_iterations: int = MOST_STEPS
     tolerance: float = TOLERANCE
     name: str = "Gauss–Newton"
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, epsilon, namespace, to_numpy
-from robustrank.certificate import best_set, log_choices
+from robustrank.certificate import CLEARLY, best_set, log_choices
 from robustrank.linalg import (
     TOLERANCE,
     Point,
@@ -33,7 +33,7 @@ from robustrank.solvers.weights import leave_one_out_residuals, leverages
 
 # Values are far from a group beyond this number of standard deviations or, at first, of half
 # lengths of the shortest interval with half of them.
-_FAR = 5.0
+_FAR = CLEARLY
 _SMALLEST_GROUP = 0.05  # of the measurements
 _NARROW = 0.3  # of the distance between the groups
 

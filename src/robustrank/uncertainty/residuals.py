@@ -32,7 +32,7 @@ def left_out_over_deviation(
 # deviations of the noise, begin with the second number; each is the factor times the one before.
 _FACTOR, _SMALLEST = 1.6, 3.0
 _MOST_SIZES = 60
-_STEPS = 100
+_STEPS, _FIRST_SHARE = 100, 0.1
 _LARGEST = 1e150  # larger residuals, in standard deviations, are as good as this
 # Outliers are at most this share.
 _MOST_OUTLIERS = 0.5
@@ -51,7 +51,7 @@ def outlier_probability(residual: Vector) -> Vector:
     sizes = np.concatenate([[1.0], np.geomspace(_SMALLEST, largest, count)])
     log_density = -0.5 * (scaled[:, None] / sizes) ** 2 - np.log(sizes)
     density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
-    shares = np.concatenate([[0.9], np.full(count, 0.1 / count)])
+    shares = np.concatenate([[1 - _FIRST_SHARE], np.full(count, _FIRST_SHARE / count)])
     for _ in range(_STEPS):
         posterior = density * shares
         posterior /= posterior.sum(axis=1, keepdims=True)
