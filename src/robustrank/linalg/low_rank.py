@@ -153,7 +153,7 @@ def _subspace_iterations(
 
 
 def _is_large(shape: tuple[int, ...], rank: int) -> bool:
-    return min(shape) > max(_DENSE_LIMIT, 8 * rank)
+    return min(shape) > max(_DENSE_LIMIT, 2 * _FEW_SUBSPACES * rank)
 
 
 def _lanczos(matrix: Any, rank: int, rng: np.random.Generator, dtype: Any) -> Triplets:

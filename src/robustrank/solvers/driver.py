@@ -141,9 +141,13 @@ class Outcome:
     iterations: int
 
     def followed_by(self, other: Outcome) -> Outcome:
-        """The outcome of another run that has gone on from this one."""
-        last = self.history.checks[-1]
-        checks = self.history.checks + tuple(
+        """The outcome of another run that has gone on from this one.
+
+        If it has gone on from the last state itself, the check of that state is there once.
+        """
+        last, first = self.history.checks[-1], other.history.checks[0]
+        goes_on = (first.misfit, first.change) == (last.misfit, last.change)
+        checks = self.history.checks[: -1 if goes_on else None] + tuple(
             check._replace(
                 iteration=self.iterations + check.iteration,
                 seconds=last.seconds + check.seconds,
@@ -198,7 +202,7 @@ class Monitor:
         self._state, self._iteration = state, iteration
         if self._run.callback is not None:
             self._run.report(self._progress(check))
-        converged = check.iteration and self._tolerance and check.change <= self._tolerance
+        converged = self._tolerance and check.change <= self._tolerance
         if converged or (self._until is not None and self._until.is_over(self._checks)):
             self.stop(None)
 

@@ -9,26 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, epsilon, namespace, to_numpy
+from robustrank.backend import Array, check_count, epsilon, namespace, to_numpy
 from robustrank.certificate import CLEARLY, best_set, log_choices
 from robustrank.linalg import (
     TOLERANCE,
     Point,
     TangentMap,
+    lower_median,
     plain_least_squares,
     relative_length,
     retract,
     shortest_half,
 )
 from robustrank.problem import Problem
-from robustrank.solvers.base import (
-    PATIENCE,
-    Best,
-    PointState,
-    Solver,
-    linearize,
-    state_at,
-)
+from robustrank.solvers.base import PATIENCE, Solver, State, linearize
 from robustrank.solvers.weights import leave_one_out_residuals, leverages
 
 # Values are far from a group beyond this number of standard deviations or, at first, of half
@@ -36,56 +30,45 @@ from robustrank.solvers.weights import leave_one_out_residuals, leverages
 _FAR = CLEARLY
 _SMALLEST_GROUP = 0.05  # of the measurements
 _NARROW = 0.3  # of the distance between the groups
+_MORE = 0.01  # evidence for each measurement that counts as progress
 
 Pair = tuple[float, float]
 
 
 class Fault(Enum):
-    """What distinguishes the measurements of the two groups: the parameter of a group."""
+    """What distinguishes the measurements of the two groups."""
 
     OFFSET = "offset"
     GAIN = "gain"
 
-    def gain(self, parameter: float) -> float:
-        """The factor of the true values in the measurements of a group."""
-        return parameter if self is Fault.GAIN else 1.0
 
-    def measured(self, values: Array, row_factors: Array) -> tuple[Array, Array]:
-        """(base, slope): sensors with the parameter p measure base + p · slope."""
-        if self is Fault.OFFSET:  # the same for all sensors before rows are scaled
-            return values, row_factors
-        return namespace(values).zeros_like(values), values
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The matrix and the groups with the most evidence so far."""
+
+    point: Point
+    smaller: Array  # boolean: the measurements of the smaller group
+    evidence: float
+    iteration: int
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
-    """Two groups of measurements."""
+class GroupFitState(State):
+    """The current point, the groups, and the best explanation so far."""
 
+    moved: float
+    point: Point
+    tangent: TangentMap
     parameters: Pair  # the offset or the gain of each group
     second: Array  # (m,) the probability that a measurement belongs to the second group
     share: float  # of the second group
     deviation: float  # of the measurements from their groups
-
-    @property
-    def probabilities(self) -> tuple[Array, Array]:
-        """The probability of each group for every measurement."""
-        return 1 - self.second, self.second
-
-
-@dataclass(frozen=True, eq=False)
-class Explanation(Best):
-    """The matrix and the groups with the most evidence so far."""
-
-    smaller: Array  # boolean: the measurements of the smaller group
-
-
-@dataclass(frozen=True, eq=False)
-class GroupFitState(PointState):
-    """The current point, the groups, and the best explanation so far."""
-
-    tangent: TangentMap
-    groups: Groups
     best: Explanation
+    milestone: Explanation  # the last one that explained clearly more than the one before
+    iteration: int
+
+    def change(self) -> float:
+        return self.moved
 
 
 @dataclass(frozen=True)
@@ -115,127 +98,146 @@ class GroupFit(Solver[GroupFitState]):
 
     initial: Point
     fault: Fault
-    max_iterations: int = 25
+    max_iterations: int = 50
     tolerance: float = TOLERANCE
     name: str = "two groups"
 
+    def __post_init__(self) -> None:
+        check_count(max_iterations=self.max_iterations)
+
     def is_exhausted(self, state: GroupFitState) -> bool:
-        return state.iteration - state.best.iteration >= PATIENCE
+        return state.iteration - state.milestone.iteration >= PATIENCE
 
     def start(self, problem: Problem, rng: np.random.Generator) -> GroupFitState:
-        xp = namespace(problem.y)
-        tangent, residual = linearize(problem, self.initial)
-        ones = xp.ones_like(residual)
-        own = leverages(tangent, ones, problem.degrees_of_freedom)
+        initial, xp = self.initial, namespace(problem.y)
+        tangent, residual = linearize(problem, initial)
+        own = leverages(tangent, xp.ones_like(residual), problem.degrees_of_freedom)
         predicted = problem.y - leave_one_out_residuals(residual, own)
-        base, slope = self.fault.measured(predicted, problem.row_factors)
-        typical = xp.sqrt(xp.mean(slope**2))
-        clear = xp.abs(slope) >= typical / 2  # the others hardly show the parameter
-        parameters = _two_centers(to_numpy((problem.y - base)[clear] / slope[clear]))
-        deviation = _NARROW * abs(parameters[1] - parameters[0]) * float(typical)
-        groups = Groups(parameters, ones / 2, 0.5, deviation)
-        nothing = Explanation(self.initial, -math.inf, 0, smaller=ones > 1)
-        return self._observe(problem, self.initial, groups, ones, nothing)
+        if self.fault is Fault.OFFSET:
+            values, unit = (problem.y - predicted) / problem.row_factors, 1.0
+        else:  # the gains of the larger half of the predictions
+            unit = float(lower_median(xp.abs(predicted)))
+            large = xp.abs(predicted) > unit
+            values = problem.y[large] / predicted[large]
+        parameters = _two_centers(to_numpy(values))
+        deviation = abs(parameters[1] - parameters[0]) / 3 * unit
+        return self._observe(problem, initial, parameters, 0.5, deviation)
 
     def step(self, problem: Problem, state: GroupFitState) -> GroupFitState:
-        fitted = problem.y - state.residual
-        target, precision = self._target(problem, fitted, state.groups)
-        W = plain_least_squares(state.tangent, state.weights * precision, target)
+        if self.fault is Fault.OFFSET:
+            W, parameters = self._fitted_with_offsets(problem, state)
+        else:
+            W, parameters = self._fitted_with_gains(problem, state)
         point = retract(state.point, W, problem.rank)
-        parameters = self._parameters(problem, fitted + state.tangent.apply(W), state)
-        groups = replace(state.groups, parameters=parameters)
-        moved, iteration = relative_length(W, point), state.iteration + 1
-        return self._observe(problem, point, groups, state.weights, state.best, moved, iteration)
-
-    def _parameters(self, problem: Problem, values: Array, state: GroupFitState) -> Pair:
-        """Least squares for the parameter of each group, given the true values."""
-        xp, groups, weights = namespace(values), state.groups, state.weights
-        base, slope = self.fault.measured(values, problem.row_factors)
-        columns = [probability * slope for probability in groups.probabilities]
-        targets = *columns, problem.y - base
-        products = np.asarray(
-            [[float(xp.sum(weights * column * b)) for b in targets] for column in columns]
+        moved = relative_length(W, point)
+        return self._observe(
+            problem, point, parameters, state.share, state.deviation, before=state, moved=moved
         )
-        if not np.isfinite(products).all():
-            return groups.parameters
-        first, second = np.linalg.lstsq(products[:, :2], products[:, 2], rcond=None)[0]
-        return float(first), float(second)
 
-    def _errors(self, problem: Problem, values: Array, parameters: Pair) -> list[Array]:
-        """The measurements without what each group would measure of these true values."""
-        base, slope = self.fault.measured(values, problem.row_factors)
-        return [problem.y - base - parameter * slope for parameter in parameters]
+    def _fitted_with_offsets(self, problem: Problem, state: GroupFitState) -> tuple[Array, Pair]:
+        """Least squares for the matrix and the two offsets, which are eliminated."""
+        xp = namespace(state.U)
+        groups = [share * problem.row_factors for share in (1 - state.second, state.second)]
+        W, *along = (
+            plain_least_squares(state.tangent, state.weights, target)
+            for target in (state.residual, *groups)
+        )
+        rest = state.residual - state.tangent.apply(W)
+        left = [group - state.tangent.apply(V) for group, V in zip(groups, along, strict=True)]
+        matrix = np.asarray([[float(xp.sum(state.weights * a * b)) for b in left] for a in groups])
+        right = np.asarray([float(xp.sum(state.weights * a * rest)) for a in groups])
+        if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
+            return W, state.parameters
+        first, second = (float(it) for it in np.linalg.lstsq(matrix, right, rcond=None)[0])
+        return W - first * along[0] - second * along[1], (first, second)
 
-    def _target(self, problem: Problem, fitted: Array, groups: Groups) -> tuple[Array, Array]:
-        """The expected true values without the fitted ones, and their relative precision."""
-        errors = self._errors(problem, fitted, groups.parameters)
-        gains = map(self.fault.gain, groups.parameters)
-        terms = [
-            (probability * gain, gain, error)
-            for probability, gain, error in zip(groups.probabilities, gains, errors, strict=True)
-        ]
-        precision = sum(weight * gain for weight, gain, _ in terms)
-        return sum(weight * error for weight, _, error in terms) / precision, precision
+    def _fitted_with_gains(self, problem: Problem, state: GroupFitState) -> tuple[Array, Pair]:
+        """Least squares for the matrix, then for the gain of each group."""
+        xp = namespace(state.U)
+        fitted = problem.y - state.residual
+        values, precision = self._true_values(problem, state.second, state.parameters)
+        weights = state.weights * precision
+        W = plain_least_squares(state.tangent, weights, values - fitted)
+        fitted = fitted + state.tangent.apply(W)
+        gains = []
+        for share, before in zip((1 - state.second, state.second), state.parameters, strict=True):
+            weights = state.weights * share * fitted
+            square = float(xp.sum(weights * fitted))
+            gains.append(float(xp.sum(weights * problem.y)) / square if square > 0 else before)
+        return W, (gains[0], gains[1])
 
     def _observe(
         self,
         problem: Problem,
         point: Point,
-        groups: Groups,
-        weights: Array,
-        best: Explanation,
+        parameters: Pair,
+        share: float,
+        deviation: float,
+        before: GroupFitState | None = None,
         moved: float = 1.0,
-        iteration: int = 0,
     ) -> GroupFitState:
-        """The state at a point with new probabilities of the groups: one pass over the data.
-
-        ``weights`` are those of the fit that has led there.
-        """
+        """The state at a point: one pass over the data."""
         xp = namespace(point.left)
         tangent, residual = linearize(problem, point)
-        fitted = problem.y - residual
-        target = residual
-        if iteration > 0:  # which group a measurement belongs to is known to some extent
-            target, _ = self._target(problem, fitted, groups)
+        fitted, iteration = problem.y - residual, 0
+        values, weights = problem.y, xp.ones_like(fitted)
+        if before is not None:
+            iteration, weights = before.iteration + 1, before.weights
+            values, _ = self._true_values(problem, before.second, parameters)
+        # The true values that the other measurements predict.
         own = leverages(tangent, weights, problem.degrees_of_freedom)
-        # The true values that the other measurements predict; the variance of such a prediction is
-        # in proportion to 1 / (1 − leverage).
-        predicted = fitted + target - leave_one_out_residuals(target, own)
+        predicted = values - leave_one_out_residuals(values - fitted, own)
+        # The variance of such a prediction is in proportion to 1 / (1 − leverage).
+        precision = xp.sqrt(1 - own)
         errors = [
-            xp.sqrt(1 - own) * error
-            for error in self._errors(problem, predicted, groups.parameters)
+            precision * (problem.y - self._measured(problem, predicted, one)) for one in parameters
         ]
-        second = _probability(errors, groups.share, groups.deviation)
-        near = xp.minimum(*map(xp.abs, errors)) <= _FAR * groups.deviation
+        second = _probability(errors, share, deviation)
+        near = xp.minimum(*map(xp.abs, errors)) <= _FAR * deviation
         weights = xp.astype(near, fitted.dtype)
         count = max(float(xp.sum(weights)), 1.0)
         squares = weights * ((1 - second) * errors[0] ** 2 + second * errors[1] ** 2)
         least = epsilon(residual) * float(problem.trivial_deviation)
-        groups = Groups(
-            parameters=groups.parameters,
-            second=second,
-            share=float(xp.sum(weights * second)) / count,
-            deviation=max(float(xp.sqrt(xp.sum(squares) / count)), least),
-        )
-        explained = self._explanation(problem, point, fitted, groups, iteration)
+        best = self._explanation(problem, point, fitted, second > 0.5, parameters, iteration)
+        if before is not None and not best.evidence > before.best.evidence:
+            best = before.best
+        milestone = best
+        if before is not None:
+            least_progress = _MORE * problem.operator.measurements
+            if not best.evidence > before.milestone.evidence + least_progress:
+                milestone = before.milestone
         return GroupFitState(
-            **vars(state_at(point, residual, weights)),
+            U=point.scaled_left,
+            V=point.right,
+            residual=residual,
+            median=lower_median(xp.abs(residual)),
+            weights=weights,
             moved=moved,
             point=point,
             tangent=tangent,
+            parameters=parameters,
+            second=second,
+            share=float(xp.sum(weights * second)) / count,
+            deviation=max(float(xp.sqrt(xp.sum(squares) / count)), least),
+            best=best,
+            milestone=milestone,
             iteration=iteration,
-            groups=groups,
-            best=best.or_better(explained),
         )
 
     def _explanation(
-        self, problem: Problem, point: Point, fitted: Array, groups: Groups, iteration: int
+        self,
+        problem: Problem,
+        point: Point,
+        fitted: Array,
+        second: Array,
+        parameters: Pair,
+        iteration: int,
     ) -> Explanation:
-        """The matrix of the larger group, and the evidence for both."""
+        """The matrix of the larger group, and the evidence for both; ``second`` is boolean."""
         xp = namespace(fitted)
-        second = groups.second > 0.5
-        errors = self._errors(problem, fitted, groups.parameters)
-        distance = xp.abs(xp.where(second, errors[1], errors[0]))
+        groups = ~second, second
+        measured = [self._measured(problem, fitted, one) for one in parameters]
+        distance = xp.abs(problem.y - xp.where(second, measured[1], measured[0]))
         inliers = best_set(
             distance,
             xp.ones_like(distance),
@@ -243,15 +245,31 @@ class GroupFit(Solver[GroupFitState]):
             problem.degrees_of_freedom + 1,
         )
         near = distance <= inliers.cutoff
-        first_count, second_count = (int(xp.count_nonzero(near & it)) for it in (~second, second))
-        total, fewer = first_count + second_count, min(first_count, second_count)
-        choices = log_choices(np.asarray([float(total)]), np.asarray([float(fewer)]))
-        second_is_larger = second_count > first_count
-        gain = self.fault.gain(groups.parameters[second_is_larger])
+        counts = [int(xp.count_nonzero(near & group)) for group in groups]
+        chosen = np.asarray([float(sum(counts)), float(min(counts))])
+        evidence = float(inliers.evidence) - float(log_choices(chosen[:1], chosen[1:])[0])
+        larger = int(counts[1] > counts[0])
+        gain = parameters[larger] if self.fault is Fault.GAIN else 1.0
         if gain > 0:
             point = replace(point, values=point.values * gain)
-        smaller = ~second if second_is_larger else second
-        return Explanation(point, float(inliers.evidence) - float(choices[0]), iteration, smaller)
+        return Explanation(point, groups[1 - larger], evidence, iteration)
+
+    def _true_values(
+        self, problem: Problem, second: Array, parameters: Pair
+    ) -> tuple[Array, Array | float]:
+        """The expected true value of each measurement, and its relative precision."""
+        if self.fault is Fault.OFFSET:
+            offset = (1 - second) * parameters[0] + second * parameters[1]
+            return problem.y - offset * problem.row_factors, 1.0
+        precision = (1 - second) * parameters[0] ** 2 + second * parameters[1] ** 2
+        gain = (1 - second) * parameters[0] + second * parameters[1]
+        return problem.y * gain / precision, precision
+
+    def _measured(self, problem: Problem, values: Array, parameter: float) -> Array:
+        """What a sensor with this offset or gain measures."""
+        if self.fault is Fault.OFFSET:  # the same for all sensors before rows are scaled
+            return values + parameter * problem.row_factors
+        return values * parameter
 
 
 def _probability(errors: list[Array], share: float, deviation: float) -> Array:
@@ -272,7 +290,7 @@ def _two_centers(values: np.ndarray[Any, Any]) -> Pair:
     the means is smallest.
     """
     values = values[np.isfinite(values)]
-    if len(values) < 2:
+    if len(values) == 0:
         return 0.0, 0.0
     middle, length = (float(it) for it in shortest_half(values))
     far = np.abs(values - middle) > _FAR * length
@@ -281,6 +299,8 @@ def _two_centers(values: np.ndarray[Any, Any]) -> Pair:
         other, spread = (float(it) for it in shortest_half(away))
         if spread < _NARROW * abs(other - middle):
             return min(middle, other), max(middle, other)
+    if len(near) < 2:
+        return middle - length, middle + length
     count, sums = np.arange(1, len(near)), np.cumsum(near)
     low, high = sums[:-1] / count, (sums[-1] - sums[:-1]) / count[::-1]
     best = int(np.argmax(count * count[::-1] * (high - low) ** 2))

@@ -11,6 +11,8 @@ from robustrank.backend import Array, namespace
 from robustrank.linalg import TOLERANCE, TangentMap
 from robustrank.problem import Problem
 from robustrank.solvers.base import ContinuableSolver, EstimatingSolver, Solver, State, select
+from robustrank.solvers.gauss_newton import GaussNewton
+from robustrank.solvers.message_passing import MessagePassing
 from robustrank.solvers.weights import WeightFunction
 
 _FIRST, _SECOND = 0, 1
@@ -79,7 +81,7 @@ class TwoStage(Solver[TwoStageState]):
     batchable: ClassVar[bool] = True
     first: EstimatingSolver[Any]
     second: ContinuableSolver[Any]
-    max_iterations: int = 281
+    max_iterations: int = 1 + MessagePassing.max_iterations + GaussNewton.max_iterations
     tolerance: float = TOLERANCE
     name: str = "two stages"
 
