@@ -47,8 +47,8 @@ _NOISY: dict[float, dict[Size, tuple[float, ...]]] = {
     },
     0.08: {_TINY: (0.0, 0.2, 0.4), _SMALL: (0.0, 0.2, 0.4)},
 }
-_AROUND = (0.85, 0.97, 1.08, 1.25)  # times the expected number of measurements
-_MANY, _AROUND_FOR_MANY = 0.4, (0.72, *_AROUND)  # with many outliers, it is overestimated
+_NOISY_RATIOS = {_TINY: (1.6, 2.0, 2.5, 3.2, 4.5), _SMALL: (1.2, 1.4, 1.7, 2.2, 3.0, 4.5)}
+_NOISY_RATIOS[_MEDIUM] = (1.1, 1.25, 1.5, 2.0)
 
 _ENTRY_SIZES: tuple[Size, ...] = (((60, 50), 1), ((60, 50), 3))
 _LARGE_ENTRIES: Size = ((100, 80), 5)  # without noise, and with large outliers only
@@ -119,9 +119,7 @@ def _noisy_cells() -> Iterator[Cell]:
     for noise, sizes in _NOISY.items():
         for size, fractions in sizes.items():
             for s in fractions:
-                ratio = _expected_ratio(size, s, noise)
-                factors = _AROUND_FOR_MANY if s >= _MANY else _AROUND
-                yield from (_cell(size, factor * ratio, s, noise=noise) for factor in factors)
+                yield from (_cell(size, ratio, s, noise=noise) for ratio in _NOISY_RATIOS[size])
 
 
 def _quick_cells() -> Iterator[Cell]:
@@ -138,16 +136,6 @@ def _cell(size: Size, ratio: float, s: float, model: str = "huge", noise: float 
         return Cell(m, rank, s, model, shape=shape)
     level = round(noise * math.sqrt(3 * rank), 6)
     return Cell(m, rank, s, model, noise=level, shape=shape, condition_number=1.0)
-
-
-def _expected_ratio(size: Size, s: float, noise: float) -> float:
-    """Where to look: the inliers per degree of freedom whose evidence the certificate requires."""
-    shape, rank = size
-    d = degrees_of_freedom(*shape, rank)
-    gain = -math.log(noise)
-    choices = -s * math.log(s) - (1 - s) * math.log(1 - s) if s else 0.0
-    required = (20 + min(3 * d, 2 * d + 13 * math.sqrt(d))) / d
-    return (gain + required) / (gain - choices / (1 - s))
 
 
 def _fits(size: Size, oversampling: float) -> bool:
