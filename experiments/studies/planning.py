@@ -38,17 +38,17 @@ _NOISY: dict[float, dict[Size, tuple[float, ...]]] = {
     0.01: {
         _TINY: (0.0, 0.1, 0.2, 0.3, 0.4),
         _SMALL: (0.0, 0.1, 0.2, 0.3, 0.4),
-        _MEDIUM: (0.1,),
+        _MEDIUM: (0.0, 0.1, 0.2, 0.3, 0.4),
     },
     0.05: {
         _TINY: (0.0, 0.1, 0.2, 0.3, 0.4),
         _SMALL: (0.0, 0.1, 0.2, 0.3, 0.4),
-        _MEDIUM: (0.1,),
+        _MEDIUM: (0.0, 0.1, 0.2, 0.3, 0.4),
     },
-    0.08: {_TINY: (0.0, 0.2, 0.4), _SMALL: (0.0, 0.2, 0.4)},
+    0.08: {_TINY: (0.0, 0.2, 0.4), _SMALL: (0.0, 0.2, 0.4), _MEDIUM: (0.0, 0.2, 0.4)},
 }
 _NOISY_RATIOS = {_TINY: (1.6, 2.0, 2.5, 3.2, 4.5), _SMALL: (1.2, 1.4, 1.7, 2.2, 3.0, 4.5)}
-_NOISY_RATIOS[_MEDIUM] = (1.1, 1.25, 1.5, 2.0)
+_NOISY_RATIOS[_MEDIUM] = (1.1, 1.25, 1.5, 1.75, 2.2)
 
 _ENTRY_SIZES: tuple[Size, ...] = (((60, 50), 1), ((60, 50), 3))
 _LARGE_ENTRIES: Size = ((100, 80), 5)  # without noise, and with large outliers only

@@ -56,9 +56,9 @@ SITUATIONS: dict[str, tuple[Failure, list[str], list[str]]] = {
     "fewer, and many rejected": (failing(60, 0.6), [FEWER, MORE], [ENOUGH, "as many as"]),
     "too few": (failing(110, 0.1), [MORE, "and no noise; with noise of 5%"], [ENOUGH, FEWER]),
     "too few with 45 % outliers": (failing(150, 0.45), [MORE, "and no noise."], [ENOUGH, ",."]),
-    "too few with noise": (failing(185, 0.1, 0.05), [MORE, "noise of 5.0%"], [ENOUGH, "no noise"]),
+    "too few with noise": (failing(150, 0.1, 0.05), [MORE, "noise of 5.0%"], [ENOUGH, "no noise"]),
     "enough without noise": (
-        failing(182, 0.04),
+        failing(140, 0.04),
         [
             "with noise of 5%",
             "If there is no noise, perhaps the rank is too low",
@@ -82,7 +82,7 @@ SITUATIONS: dict[str, tuple[Failure, list[str], list[str]]] = {
     "half rejected": (failing(400, 0.5), ["50% of the measurements are rejected", HALF], [MORE]),
     "rank unknown": (
         Failure((22, 20), 1, 60, 0.0, None, rank_is_known=False),
-        [UNKNOWN, "53 for rank 1 (108 with noise of 5%), 94 for rank 2 (", "; there are 60."],
+        [UNKNOWN, "53 for rank 1 (72 with noise of 5%), 94 for rank 2 (", "; there are 60."],
         [ENOUGH, MORE],
     ),
     "rank unknown, noise or a missing component": (
@@ -101,7 +101,7 @@ SITUATIONS: dict[str, tuple[Failure, list[str], list[str]]] = {
         [MORE, UNKNOWN],
     ),
     "rank unknown, small residuals": (
-        Failure(SMALL, 2, 185, 0.1, 0.05, rank_is_known=False),
+        Failure(SMALL, 2, 150, 0.1, 0.05, rank_is_known=False),
         [MORE, "noise of 5.0%"],
         [ENOUGH, UNKNOWN],
     ),

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from typing import Any
 
+from robustrank.certificate import NOISE_LIMIT
 from robustrank.linalg import degrees_of_freedom
 
 DEFAULT, PAPER = "default", "median-TGD"
@@ -75,11 +76,15 @@ class Curve:
 
 
 def least_inliers(family: str, method: str, noise: float, freedom: int) -> int:
-    """With fewer inliers, a method never succeeds."""
+    """With fewer inliers, a method never succeeds.
+
+    N inliers with noise leave an expected error of noise · √(d / (N − d)) of the matrix, which must
+    not exceed the limit of the certificate.
+    """
     if family == ENTRIES:
         return freedom
     if noise:
-        return freedom + REDUNDANT_WITH_NOISE
+        return freedom + max(REDUNDANT_WITH_NOISE, math.ceil(freedom * (noise / NOISE_LIMIT) ** 2))
     return freedom + (REDUNDANT if method == DEFAULT else 0)
 
 
