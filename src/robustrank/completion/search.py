@@ -86,7 +86,7 @@ class Solution:
         return max(CUTOFF * self.noise, self.tolerance * self.typical)
 
     def required(self, entries: int) -> int:
-        """The number of inliers that the decided part needs, if there are so many entries.
+        """The number of inliers that the decided part needs among this number of entries.
 
         They are a majority of all entries, and more than chance can fit.
         """
