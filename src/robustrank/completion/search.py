@@ -333,17 +333,20 @@ class Search:
             ranks = {rank for rank in ranks if rank < enough} | {enough}
         in_user_units = [1 / unit for unit in self._units]
         given, predicted = (one.divided_by(*in_user_units) for one in (fitted, left_out))
-        best = []
+        found = []
         for rank in sorted(ranks):
-            fit = self._noisy_fit(fitted, given, look, rank)
-            error = held_out_errors(predicted, fit).error / self._sample.deviation
-            self._compared[rank] = RankRow.of(to_numpy(point_of(*fit.factors).values), error)
-            best.append(fit)
-        most = max(best, key=lambda fit: fit.evidence(given))
-        return self._noisy_result(most, held_out_errors(predicted, most))
+            evidence, fit = self._noisy_fit(fitted, given, look, rank)
+            errors = held_out_errors(predicted, fit)
+            values = to_numpy(point_of(*fit.factors).values)
+            self._compared[rank] = RankRow.of(values, errors.error / self._sample.deviation)
+            found.append((evidence, fit, errors))
+        _, best, errors = max(found, key=lambda one: one[0])
+        return self._noisy_result(best, errors)
 
-    def _noisy_fit(self, scaled: Sample, given: Sample, look: PathPoint, rank: int) -> NoisyFit:
-        """The fit of one rank with the most evidence, from two starting points."""
+    def _noisy_fit(
+        self, scaled: Sample, given: Sample, look: PathPoint, rank: int
+    ) -> tuple[float, NoisyFit]:
+        """The largest evidence of the fits of one rank from two starting points, and that fit."""
         stage, watch = f"noise, rank {rank}", self._watch
         end, narrow = self._narrowed(scaled, look, rank, stage)
         watch.begin(stage)
@@ -351,7 +354,7 @@ class Search:
             empirical_bayes(given, self._in_user_units(*factors), watch)
             for factors in ((end.left, end.right), narrow.factors)
         ]
-        return max(fits, key=lambda fit: fit.evidence(given))
+        return max(((fit.evidence(given), fit) for fit in fits), key=lambda one: one[0])
 
     def _noisy_result(self, start: NoisyFit, errors: HeldOut) -> Solution:
         """The solution with all entries, from the fit without those that were left out."""
@@ -384,12 +387,14 @@ class Search:
 
     def _without_a_surplus_component(self, fit: NoisyFit) -> Factors | None:
         """The factors without the first surplus component that is found; None if there is none."""
-        point = point_of(*fit.factors)
-        for component in reversed(range(fit.rank)) if fit.rank > 1 else ():
+        if fit.rank == 1:
+            return None
+        point, evidence = point_of(*fit.factors), fit.evidence(self._sample)
+        for component in reversed(range(fit.rank)):
             others = [k for k in range(fit.rank) if k != component]
             factors = point.scaled_left[:, others], point.right[:, others]
             lower = empirical_bayes(self._sample, factors, self._watch, sweeps=_ROUGH_SWEEPS)
-            if lower.evidence(self._sample) >= fit.evidence(self._sample):
+            if lower.evidence(self._sample) >= evidence:
                 return lower.factors
         return None
 

@@ -200,7 +200,7 @@ def standing(result: Result) -> tuple[float, ...]:
         return (-_ORDER.index(result.status), quality)
     # Negative evidence counts as none, which is what the zero matrix has; then a lower rank is
     # the simpler answer.
-    evidence = max(certificate.evidence / certificate.required_evidence, 0.0)
+    evidence = max(certificate.evidence, 0.0)
     fits, misfit = certificate.exact_fits, certificate.misfit
     return (-len(_ORDER), evidence, fits, -result.rank, -misfit)
 
