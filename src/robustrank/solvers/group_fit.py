@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.backend import Array, check_count, epsilon, namespace, to_numpy
+from robustrank.backend import Array, epsilon, namespace, to_numpy
 from robustrank.certificate import CLEARLY, best_set, log_choices
 from robustrank.linalg import (
     TOLERANCE,
@@ -22,7 +22,14 @@ from robustrank.linalg import (
     shortest_half,
 )
 from robustrank.problem import Problem
-from robustrank.solvers.base import PATIENCE, Solver, State, linearize
+from robustrank.solvers.base import (
+    PATIENCE,
+    Best,
+    PointState,
+    Solver,
+    linearize,
+    state_at,
+)
 from robustrank.solvers.weights import leave_one_out_residuals, leverages
 
 # Values are far from a group beyond this number of standard deviations or, at first, of half
@@ -43,21 +50,16 @@ class Fault(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class Explanation(Best):
     """The matrix and the groups with the most evidence so far."""
 
-    point: Point
     smaller: Array  # boolean: the measurements of the smaller group
-    evidence: float
-    iteration: int
 
 
 @dataclass(frozen=True, eq=False)
-class GroupFitState(State):
+class GroupFitState(PointState):
     """The current point, the groups, and the best explanation so far."""
 
-    moved: float
-    point: Point
     tangent: TangentMap
     parameters: Pair  # the offset or the gain of each group
     second: Array  # (m,) the probability that a measurement belongs to the second group
@@ -65,10 +67,6 @@ class GroupFitState(State):
     deviation: float  # of the measurements from their groups
     best: Explanation
     milestone: Explanation  # the last one that explained clearly more than the one before
-    iteration: int
-
-    def change(self) -> float:
-        return self.moved
 
 
 @dataclass(frozen=True)
@@ -101,9 +99,6 @@ class GroupFit(Solver[GroupFitState]):
     max_iterations: int = 50
     tolerance: float = TOLERANCE
     name: str = "two groups"
-
-    def __post_init__(self) -> None:
-        check_count(max_iterations=self.max_iterations)
 
     def is_exhausted(self, state: GroupFitState) -> bool:
         return state.iteration - state.milestone.iteration >= PATIENCE
@@ -199,19 +194,14 @@ class GroupFit(Solver[GroupFitState]):
         squares = weights * ((1 - second) * errors[0] ** 2 + second * errors[1] ** 2)
         least = epsilon(residual) * float(problem.trivial_deviation)
         best = self._explanation(problem, point, fitted, second > 0.5, parameters, iteration)
-        if before is not None and not best.evidence > before.best.evidence:
-            best = before.best
         milestone = best
         if before is not None:
+            best = milestone = before.best.or_better(best)
             least_progress = _MORE * problem.operator.measurements
             if not best.evidence > before.milestone.evidence + least_progress:
                 milestone = before.milestone
         return GroupFitState(
-            U=point.scaled_left,
-            V=point.right,
-            residual=residual,
-            median=lower_median(xp.abs(residual)),
-            weights=weights,
+            **vars(state_at(point, residual, weights)),
             moved=moved,
             point=point,
             tangent=tangent,
@@ -252,7 +242,7 @@ class GroupFit(Solver[GroupFitState]):
         gain = parameters[larger] if self.fault is Fault.GAIN else 1.0
         if gain > 0:
             point = replace(point, values=point.values * gain)
-        return Explanation(point, groups[1 - larger], evidence, iteration)
+        return Explanation(point, evidence, iteration, groups[1 - larger])
 
     def _true_values(
         self, problem: Problem, second: Array, parameters: Pair
