@@ -42,7 +42,7 @@ def test_a_row_without_entries_is_zero() -> None:
 
 
 def test_only_some_rows_are_solved_from_random_subsets() -> None:
-    """Weights of the width of the cutoff do not find rows with so many outliers."""
+    """Weights of the width of the cutoff do not find rows with that share of outliers."""
     X, used = values(12).reshape(30, 25), np.ones((30, 25), bool)
     found = fit_majorities(X, used, Q, 1e-9, 1e-9, most=0)[2]
     assert not found.any()

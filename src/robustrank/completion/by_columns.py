@@ -18,7 +18,7 @@ from robustrank.completion.watch import Watch
 from robustrank.operators import Entries
 
 # The left factor is found from columns with about 4 million entries in all, at least 200 columns;
-# the others are fitted in blocks of half as many entries.
+# the others are fitted in blocks with half of that number.
 _ENTRIES, _COLUMNS = 4_000_000, 200
 _BLOCK = _ENTRIES // 2
 

@@ -1,7 +1,7 @@
 """Single rows and columns: the solution that most of their entries agree on.
 
-It replaces that of a row which ended at a wrong one, and is compared with it where another solution
-fits nearly as many entries; it shows whether outliers agree.
+It replaces that of a row which ended at a wrong one. Where the rejected entries of a row agree on a
+second solution, the row is contested.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def best_solution(
     return solution, int(np.sum(within))
 
 
-# The second solution of a row needs as many entries as the first one, two more than unknowns: with
-# five, as for other measurements, one of 467 claims in fresh problems was wrong.
+# The second solution of a row needs two entries more than unknowns, like the first one: with five,
+# as for other measurements, one of 467 claims in fresh problems was wrong.
 # Second solutions are looked for where one entry is rejected for every four inliers, one row at a
 # time: half of the inliers may fit both solutions. With 0.4, as for other measurements, one of 115
 # claims of the development baseline is wrong; with 0.25 for those, whose parts are examined
