@@ -23,7 +23,6 @@ from robustrank.certificate import (
     support,
 )
 from robustrank.completion import conclusion as completed
-from robustrank.completion import held_out as held_out_entries
 from robustrank.completion import sample
 from robustrank.completion import search as completion
 from robustrank.completion.ridge_path import RidgePath
@@ -133,7 +132,6 @@ STATED: dict[str, list[str]] = {
         f"standard deviations, or grow with the prediction by {evidence._CONSPICUOUS:g}",
         f"above {word(rank_check._CLEAR_OF_NOISE)} times the edge of the noise and, if there "
         f"are fewer than {rank_check.FEW_INLIERS:g} d inliers",
-        f"no singular value above {rank_check._ABOVE_NOISE:g} times the edge of the noise, and if "
         f"the noise is at most {percent(conclusion.NOISE_LIMIT / 2)} of τ where there are fewer "
         f"than {rank_check.FEW_INLIERS:g} inliers for each degree of freedom",
         f"goes on for {word(base.PATIENCE)} steps without improvement",
@@ -182,8 +180,8 @@ STATED: dict[str, list[str]] = {
     "docs/guide/rank.md": [
         f"by a factor of at least {word(rank_table._CLEAR)} while",
         f"leaves at most {percent(completion.EXPLAINED)} of a typical entry",
-        f"up to {held_out_entries.largest_structure_of_noise((300, 250)):.2f} at 300 × 250, and "
-        f"{held_out_entries.largest_structure_of_noise((60, 12)):.2f} at 60 × 12",
+        f"up to {evidence.largest_structure_of_noise((300, 250)):.2f} at 300 × 250, and "
+        f"{evidence.largest_structure_of_noise((60, 12)):.2f} at 60 × 12",
     ],
     "docs/guide/error-bars.md": [f"Up to {covariance._LARGEST_INVERSE:,} unknowns"],
     "docs/guide/gpu.md": [f"that fit in memory, up to {many._LARGEST_BATCH}"],

@@ -36,6 +36,8 @@ def certificate_with(
         measurements=1000,
         independent=1000,
         degrees_of_freedom=500,
+        decided_rows=100,
+        decided_columns=80,
         tolerance=5e-7,
         misfit=0.01,
         noise=noise,

@@ -7,7 +7,7 @@ import pytest
 from completion_samples import in_row_order, planted_sample
 
 from robustrank.completion import Watch
-from robustrank.completion.held_out import held_out_errors, residual_structure, split
+from robustrank.completion.held_out import held_out_errors, split
 from robustrank.completion.noisy_fit import NoisyFit, empirical_bayes
 from robustrank.completion.sample import Sample
 from robustrank.run import Run
@@ -63,12 +63,3 @@ def test_held_out_errors_are_as_expected() -> None:
     assert errors.error == pytest.approx(errors.expected, rel=0.15)
     assert errors.trivial > 5 * errors.error
     assert errors.matrix_error < 0.1
-
-
-def test_structure_of_residuals() -> None:
-    planted, sample = planted_sample(100, 80, 2, 4000)
-    rng = np.random.default_rng(1)
-    noise = rng.standard_normal(sample.size)
-    assert residual_structure(sample, noise, rng) < 1.1
-    component = planted.left[:, :1], planted.right[:, :1]
-    assert residual_structure(sample, noise + sample.by_rows.dot(*component), rng) > 1.5

@@ -10,6 +10,7 @@ from robustrank.certificate.conclusion import (
     HELD_OUT_LIMIT,
     NOISE_LIMIT,
     NOT_NOISE,
+    STRUCTURED,
     UNTESTED,
     Fit,
     count,
@@ -27,10 +28,13 @@ from robustrank.certificate.evidence import (
     exact_fits,
     exact_tolerance,
     is_exact_fit,
+    largest_structure_of_noise,
     log_choices,
     noise_statistics,
     relative_tolerance,
     required_fits,
+    residual_structure,
+    with_random_signs,
 )
 from robustrank.certificate.parts import groups_with_majority, name_parts, repetitions
 from robustrank.certificate.rank_check import (
@@ -60,6 +64,7 @@ __all__ = [
     "NOISE_LIMIT",
     "NOT_NOISE",
     "OPPOSITE",
+    "STRUCTURED",
     "UNTESTED",
     "Fit",
     "NoiseStatistics",
@@ -73,6 +78,7 @@ __all__ = [
     "examine",
     "groups_with_majority",
     "is_exact_fit",
+    "largest_structure_of_noise",
     "log_choices",
     "name_parts",
     "noise_objections",
@@ -82,7 +88,9 @@ __all__ = [
     "relative_tolerance",
     "repetitions",
     "required_fits",
+    "residual_structure",
     "supported_part",
     "undetermined_part",
     "untested",
+    "with_random_signs",
 ]

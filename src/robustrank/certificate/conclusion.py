@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.backend import Array, as_generator, like, namespace, to_numpy
 from robustrank.certificate.determination import error_per_deviation, unidentified_part
 from robustrank.certificate.evidence import (
     NoiseStatistics,
@@ -16,9 +16,12 @@ from robustrank.certificate.evidence import (
     evidence_of,
     exact_tolerance,
     is_exact_fit,
+    largest_structure_of_noise,
     noise_statistics,
     prediction_error,
     required_fits,
+    residual_structure,
+    with_random_signs,
 )
 from robustrank.certificate.held_out import predict_held_out
 from robustrank.certificate.parts import (
@@ -54,6 +57,9 @@ _PREDICTED = 1.25
 _EQUAL = "most measurements are exactly equal, which noise does not produce"
 UNTESTED = "the run ended before the result was tested"
 NOT_NOISE = "the residuals of the inliers do not look like noise"
+STRUCTURED = (
+    "the residuals have structure: a higher rank may fit better, or errors depend on each other"
+)
 # The evidence that certifies a noisy result: chance explains it in one of 10⁸ cases. A wrong matrix
 # that rejects what it does not fit may have more; it does not predict what was left out of the fit.
 _EVIDENCE = 20.0
@@ -214,12 +220,19 @@ def _noise_examined(
         share = float(np.mean(np.abs(errors / spread)[informative] <= _PREDICTED * largest))
         typical = float(np.median(np.abs(errors[informative])))
     fitted = to_numpy(problem.y) / unit - values
+    operator = problem.normalized().operator
+
+    kept = xp.where(fit.weights > 0, residual, xp.zeros_like(residual))
+    drawn = with_random_signs(kept, as_generator(0), labels)
+    largest_values = [float(operator.leading_svd(w, 1, as_generator(0))[1][0]) for w in drawn]
     certificate = replace(
         certificate,
         held_out_share=share,
-        matrix_error=float(np.min(spread)) * deviation * amplification / fit.norm,
+        # The weights are relative to that of the inlier with the least noise.
+        matrix_error=float(np.min(spread[inlier])) * deviation * amplification / fit.norm,
         held_out_error=typical / half_normal_quantile(0.5) / null,
         noise_statistics=noise_statistics(scaled[inside], fitted[inside], inlier[inside]),
+        structure=residual_structure(largest_values),
     )
     return replace(certificate, objections=tuple(_tested_objections(certificate)))
 
@@ -235,6 +248,9 @@ def _tested_objections(certificate: Certificate) -> Iterator[str]:
         yield "measurements that were left out of the fit are not predicted by it"
     if not NoiseStatistics(*certificate.noise_statistics).look_like_noise():
         yield NOT_NOISE
+    decided = certificate.decided_rows, certificate.decided_columns
+    if not certificate.structure <= largest_structure_of_noise(decided):
+        yield STRUCTURED
 
 
 @_OF_ANY_SIZE

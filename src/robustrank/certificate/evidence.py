@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from robustrank.backend import Array, like, namespace
-from robustrank.certificate.parts import Selection, Values
+from robustrank.certificate.parts import Labels, Selection, Values
 from robustrank.linalg import ROUNDINGS
 from robustrank.problem import Problem
 
@@ -235,3 +236,44 @@ def noise_statistics(residual: Values, predicted: Values, inlier: Selection) -> 
 
 def _ranks(values: Values) -> Values:
     return np.argsort(np.argsort(values, kind="stable")).astype(float)
+
+
+_DRAWS = 2
+# Noise may deviate by this number of half-widths of the Tracy–Widom distribution: 6.3 of its
+# standard deviations, which are 1.27.
+_HALF_WIDTHS = 4.0
+
+
+def with_random_signs(
+    residual: Array, rng: np.random.Generator, labels: Labels | None = None
+) -> list[Array]:
+    """The residuals, and the same with random signs: what they would be without any structure.
+
+    Measurements with the same label have the same sign.
+    """
+    xp = namespace(residual)
+    labels = np.arange(residual.shape[0]) if labels is None else labels
+    signs = rng.integers(0, 2, (_DRAWS, labels.max() + 1)) * 2.0 - 1
+    return [residual, *(residual * xp.asarray(one[labels], **like(residual)) for one in signs)]
+
+
+def residual_structure(largest: Sequence[float]) -> float:
+    """The largest singular value of the residuals, relative to that with random signs.
+
+    ``largest`` are these values, in the order of ``with_random_signs``: of the matrices that have
+    these entries, and zeros elsewhere, or of the back-projections of measurements. Independent
+    noise gives about one, a little less after a fit, whatever the measurements are; a component
+    that the fit lacks gives more.
+    """
+    value, *drawn = largest
+    return value / max(sum(drawn) / len(drawn), float(np.finfo(float).tiny))
+
+
+def largest_structure_of_noise(shape: tuple[int, int]) -> float:
+    """The largest ``residual_structure`` that noise has.
+
+    The largest singular value of a matrix of independent numbers fluctuates by the Tracy–Widom law:
+    by about one percent if it has hundreds of rows and columns, and more if it is small.
+    """
+    n1, n2 = (math.sqrt(size) for size in shape)
+    return 1 + _HALF_WIDTHS * math.cbrt(1 / n1 + 1 / n2) / (n1 + n2)

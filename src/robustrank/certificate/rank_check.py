@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 
-from robustrank.backend import as_generator, namespace
 from robustrank.certificate.conclusion import NOISE_LIMIT
-from robustrank.linalg import frobenius_norm, weighted
 from robustrank.problem import Problem
 from robustrank.result import Result
 
 # Surplus columns, fitted to noise, have singular values up to twice the edge of the noise.
 _CLEAR_OF_NOISE = 3.0
-_ABOVE_NOISE = 1.3
 # A column that is missing looks like noise of its size. With fewer inliers than this for each
 # degree of freedom of the given rank, it may not show in the back-projection, so the noise must be
 # less than half of what is certified.
@@ -30,25 +27,13 @@ def rank_above_noise(problem: Problem, result: Result) -> int:
 
 
 def rank_may_be_too_low(problem: Problem, result: Result) -> bool:
-    """Whether the residuals of the inliers may be more than noise.
+    """Whether the residuals of the inliers are large and few, so that they may be more than noise.
 
-    They may if their back-projection has a singular value above the edge of the noise, or if they
-    are large and few. ``problem`` has the given rank, and the result a lower one.
+    ``problem`` has the given rank, and the result, which is certified, a lower one.
     """
     certificate = result.certificate
     few = certificate.inliers < FEW_INLIERS * problem.degrees_of_freedom
-    if few and certificate.noise > NOISE_LIMIT / 2:
-        return True
-    problem = problem.with_unit_rows
-    residual = result.residual * problem.row_factors
-    count = int(namespace(residual).count_nonzero(~result.outliers))
-    weights = namespace(residual).astype(~result.outliers, residual.dtype)
-    kept = weighted(residual, weights) / problem.units.measurement
-    normalized = problem.normalized()
-    _, values, _ = normalized.operator.leading_svd(kept / count, 1, as_generator(0))
-    deviation = float(frobenius_norm(kept)) / math.sqrt(count)
-    gain = float(normalized.operator.gain)
-    return float(values[0]) / gain**2 > _ABOVE_NOISE * edge_of_noise(normalized, deviation, count)
+    return few and certificate.noise > NOISE_LIMIT / 2
 
 
 def edge_of_noise(problem: Problem, deviation: float, count: float) -> float:

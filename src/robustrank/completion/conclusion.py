@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from robustrank.certificate import HELD_OUT_LIMIT, NOT_NOISE, UNTESTED, noise_objections
+from robustrank.certificate import HELD_OUT_LIMIT, NOT_NOISE, STRUCTURED, UNTESTED, noise_objections
 from robustrank.completion.search import EXPLAINED, Solution
 from robustrank.result import Certificate
 
@@ -81,10 +81,7 @@ def _objections(certificate: Certificate, solution: Solution) -> Iterator[str]:
             f"{min(certificate.matrix_error, 1):.0%} of how much its entries vary"
         )
     if not certificate.structure <= _STRUCTURE:
-        yield (
-            "the residuals have structure: a higher rank may fit better, or errors depend on each "
-            "other"
-        )
+        yield STRUCTURED
 
 
 def _ratio(error: float, trivial: float) -> float:

@@ -1,4 +1,4 @@
-"""Does a fit predict entries that were left out, and do its residuals look like noise?"""
+"""Does a fit predict entries that were left out of it?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace
+from robustrank.backend import like, namespace
 from robustrank.completion.noisy_fit import NoisyFit
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.linalg import half_normal_quantile, lower_median, sample_quantile
@@ -71,38 +71,3 @@ def held_out_errors(left_out: Sample, fit: NoisyFit) -> HeldOut:
         trivial=robust_deviation(values - lower_median(values)),
         noise=fit.noise,
     )
-
-
-_DRAWS = 2
-# Noise may deviate by this number of half-widths of the Tracy–Widom distribution: 6.3 of its
-# standard deviations, which are 1.27.
-_HALF_WIDTHS = 4.0
-
-
-def largest_structure_of_noise(shape: tuple[int, int]) -> float:
-    """The largest ``residual_structure`` that noise has.
-
-    The largest singular value of a matrix of independent numbers fluctuates by the Tracy–Widom law:
-    by about one percent if it has hundreds of rows and columns, and more if it is small.
-    """
-    n1, n2 = (math.sqrt(size) for size in shape)
-    return 1 + _HALF_WIDTHS * math.cbrt(1 / n1 + 1 / n2) / (n1 + n2)
-
-
-def residual_structure(sample: Sample, residual: Array, rng: np.random.Generator) -> float:
-    """The largest singular value of the residuals, relative to that with random signs.
-
-    Entries that are not observed count as zero. Independent noise gives about one, a little less
-    after a fit; a component that the fit lacks gives more.
-    """
-    xp, tiny = namespace(residual), float(np.finfo(float).tiny)
-    drawn = [
-        _largest(sample, residual * xp.asarray(signs, **like(residual)), rng)
-        for signs in rng.integers(0, 2, (_DRAWS, sample.size)) * 2.0 - 1
-    ]
-    return _largest(sample, residual, rng) / max(sum(drawn) / _DRAWS, tiny)
-
-
-def _largest(sample: Sample, values: Array, rng: np.random.Generator) -> float:
-    """The largest singular value of the matrix with these entries, in the order of the rows."""
-    return float(sample.leading_svd(values, 1, rng)[1][0])

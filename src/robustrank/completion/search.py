@@ -15,14 +15,15 @@ from robustrank.certificate import (
     Support,
     enough_fits,
     exact_fits,
+    largest_structure_of_noise,
     noise_statistics,
+    residual_structure,
     supported_part,
+    with_random_signs,
 )
 from robustrank.completion.held_out import (
     HeldOut,
     held_out_errors,
-    largest_structure_of_noise,
-    residual_structure,
     split,
 )
 from robustrank.completion.noisy_fit import NoisyFit, empirical_bayes
@@ -238,7 +239,14 @@ class Search:
         xp = namespace(residual)
         typical = xp.abs(residual) <= CUTOFF * noise
         kept = xp.where(typical, residual, xp.zeros_like(residual))
-        return residual_structure(sample, kept, self._rng) < self._noise_structure
+        return self._structure(sample, kept) < self._noise_structure
+
+    def _structure(self, sample: Sample, residual: Array) -> float:
+        """How much more than noise the residuals are; see ``residual_structure``."""
+        drawn = with_random_signs(residual, self._rng)
+        return residual_structure(
+            [float(sample.leading_svd(values, 1, self._rng)[1][0]) for values in drawn]
+        )
 
     def _narrowed(
         self, sample: Sample, look: PathPoint, rank: int, stage: str
@@ -372,7 +380,7 @@ class Search:
             fit.noise,
             sample.deviation,
             held_out=errors,
-            structure=residual_structure(sample, residual, self._rng),
+            structure=self._structure(sample, residual),
             statistics=_statistics(sample, fit.factors, inliers, support),
         )
 
