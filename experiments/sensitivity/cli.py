@@ -18,6 +18,7 @@ from experiments.sensitivity.numbers import page_of_numbers
 from experiments.sensitivity.run import SECONDS_EACH, run
 from experiments.sensitivity.table import table
 
+STUDIED = Path(__file__).parents[2] / "results" / "sensitivity" / "numbers.jsonl.gz"
 OK, BAD_INPUT, INCOMPLETE = 0, 2, 3
 
 
@@ -83,7 +84,7 @@ def _show(given: argparse.Namespace) -> int:
 
 
 def _numbers(_: argparse.Namespace) -> int:
-    for line in page_of_numbers(core_literals()):
+    for line in page_of_numbers(core_literals(), rows_in(STUDIED)):
         _print(line)
     return OK
 

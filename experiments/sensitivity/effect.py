@@ -41,7 +41,8 @@ class Effect:
 
         A cliff loses more than 5 % of the problems, or has a new wrong claim, an exception or a
         failure. No effect is the same status everywhere, answers that are equal up to rounding
-        errors, and a similar time.
+        errors, and a similar time. Where no row differs, times are not compared: those of a busy
+        machine vary by as much.
         """
         bad = self.wrong or self.exceptions or self.failure
         if bad or self.lost > _MOST_LOST * self.problems:
@@ -50,7 +51,9 @@ class Effect:
 
     @property
     def _similar_time(self) -> bool:
-        return self.time is None or 1 / _SIMILAR_TIME <= self.time <= _SIMILAR_TIME
+        if self.time is None or not self.rows:
+            return True
+        return 1 / _SIMILAR_TIME <= self.time <= _SIMILAR_TIME
 
     def row(self) -> Row:
         """The fields for a file."""
@@ -67,14 +70,24 @@ class Effect:
                 yield f"{getattr(self, name)} {name}"
         if self.problems and not self.rows:
             yield "same rows"
-        if self.time is not None and (self.rows or not self._similar_time):
+        if self.time is not None and self.rows:
             yield f"time × {self.time:.2f}"
 
 
-def effect_from(row: Row) -> Effect:
-    """The effect in a row of a file."""
+def effect_from(row: Row, usual: float = 1.0) -> Effect:
+    """The effect in a row of a file; ``usual`` is the ``usual_time`` of all of them."""
     fields = {name: row[name] for name in Effect.__dataclass_fields__}
-    return Effect(**fields | {"examples": tuple(row["examples"])})
+    time = None if row["time"] is None else round(row["time"] / usual, 3)
+    return Effect(**fields | {"examples": tuple(row["examples"]), "time": time})
+
+
+def usual_time(rows: list[Row]) -> float:
+    """The median time of the variants in which no row differs, relative to the unchanged package.
+
+    It is above one if the machine was busier than while the unchanged package ran.
+    """
+    times = [row["time"] for row in rows if not row["rows"] and row["time"]]
+    return statistics.median(times) if times else 1.0
 
 
 def effect_of(outcome: Outcome, reference: dict[Key, Row]) -> Effect:

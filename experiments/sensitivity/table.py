@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from experiments.baseline.comparison import ABOUT
 from experiments.baseline.judgement import Judged
 from experiments.rows import Row
-from experiments.sensitivity.effect import VERDICTS, effect_from
+from experiments.sensitivity.effect import VERDICTS, Effect, effect_from, usual_time
 from experiments.sensitivity.literals import CHANGES
 
+Pair = dict[str, tuple[Row, Effect]]  # by the change
 _COLUMNS = ("file", "name", "value", "verdict", *CHANGES, "source")
 
 
 def table(rows: list[Row]) -> Iterator[str]:
     """The lines of the table, after a summary."""
-    literals = _by_literal(rows)
+    literals = by_literal(rows)
     yield from _summary(rows, literals)
     yield ""
     yield _line(_COLUMNS)
@@ -25,20 +26,21 @@ def table(rows: list[Row]) -> Iterator[str]:
         yield _line(_cells(pair))
 
 
-def verdict_of(pair: dict[str, Row]) -> str:
+def verdict_of(pair: Pair) -> str:
     """The worse verdict of the two changes."""
-    return max((str(row["verdict"]) for row in pair.values()), key=VERDICTS.index)
+    return max((effect.verdict for _, effect in pair.values()), key=VERDICTS.index)
 
 
-def _by_literal(rows: list[Row]) -> dict[str, dict[str, Row]]:
-    literals: dict[str, dict[str, Row]] = {}
-    for row in rows:
-        if row["method"] in CHANGES:
-            literals.setdefault(row["cell"], {})[row["method"]] = row
+def by_literal(rows: list[Row]) -> dict[str, Pair]:
+    """The row and the effect of each change of each literal."""
+    changed = [row for row in rows if row["method"] in CHANGES]
+    usual, literals = usual_time(changed), dict[str, Pair]()
+    for row in changed:
+        literals.setdefault(row["cell"], {})[row["method"]] = row, effect_from(row, usual)
     return literals
 
 
-def _summary(rows: list[Row], literals: dict[str, dict[str, Row]]) -> Iterator[str]:
+def _summary(rows: list[Row], literals: dict[str, Pair]) -> Iterator[str]:
     for row in rows:
         if row["cell"] == ABOUT:
             hidden = ("cell", "trial", "method")
@@ -47,7 +49,9 @@ def _summary(rows: list[Row], literals: dict[str, dict[str, Row]]) -> Iterator[s
     claims, wrong = (sum(values) for values in _claims(plain))
     yield f"The unchanged package: {len(plain)} problems, {claims} claims, {wrong} wrong claims."
     counts = Counter(verdict_of(pair) for pair in literals.values())
-    unused = sum(all(_is_unused(row) for row in pair.values()) for pair in literals.values())
+    unused = sum(
+        all(_is_unused(effect) for _, effect in pair.values()) for pair in literals.values()
+    )
     found = ", ".join(f"{verdict} {counts[verdict]}" for verdict in reversed(VERDICTS))
     yield f"{len(literals)} literals: {found} (of which {unused} change no row at all)."
 
@@ -56,25 +60,25 @@ def _claims(judged: list[Judged]) -> tuple[list[bool], list[bool]]:
     return [one.certified for one in judged], [one.wrong for one in judged]
 
 
-def _is_unused(row: Row) -> bool:
-    return not row["rows"] and not row["failure"]
+def _is_unused(effect: Effect) -> bool:
+    return not effect.rows and not effect.failure
 
 
-def _order(pair: dict[str, Row]) -> tuple[int, int, str, int]:
+def _order(pair: Pair) -> tuple[int, int, str, int]:
     """By verdict, then by the number of statuses that change."""
-    row = next(iter(pair.values()))
-    statuses = max(one["statuses"] for one in pair.values())
+    row, _ = next(iter(pair.values()))
+    statuses = max(effect.statuses for _, effect in pair.values())
     return -VERDICTS.index(verdict_of(pair)), -statuses, row["file"], row["line"]
 
 
-def _cells(pair: dict[str, Row]) -> Iterator[str]:
-    row = next(iter(pair.values()))
+def _cells(pair: Pair) -> Iterator[str]:
+    row, _ = next(iter(pair.values()))
     yield f"{row['file']}:{row['line']}"
     yield f"`{row['name']}`"
     yield f"{row['value']:g}"
     yield verdict_of(pair)
     for change in CHANGES:
-        yield str(effect_from(pair[change])) if change in pair else "not run"
+        yield str(pair[change][1]) if change in pair else "not run"
     yield f"`{row['source']}`"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,15 @@ from experiments.baseline.sets import DEVELOPMENT, STUDIES, keys_of, study_of
 from experiments.rows import Row, key_of, pack
 from experiments.sensitivity import run as running
 from experiments.sensitivity.cli import BAD_INPUT, INCOMPLETE, OK, main
-from experiments.sensitivity.effect import CLIFF, MILD, NO_EFFECT, Effect, effect_from, effect_of
+from experiments.sensitivity.effect import (
+    CLIFF,
+    MILD,
+    NO_EFFECT,
+    Effect,
+    effect_from,
+    effect_of,
+    usual_time,
+)
 from experiments.sensitivity.literals import (
     CHANGES,
     DOUBLED,
@@ -22,6 +31,7 @@ from experiments.sensitivity.literals import (
     Literal,
     core_literals,
 )
+from experiments.sensitivity.numbers import page_of_numbers
 from experiments.sensitivity.problems import problem_keys
 from experiments.sensitivity.table import table
 from experiments.sensitivity.worker import TOO_SLOW, Outcome, Variant, outcomes
@@ -123,7 +133,8 @@ def test_problems_are_of_all_studies_that_need_no_other_library() -> None:
         ({}, NO_EFFECT, "same rows"),
         ({"answer": [1.0 + 1e-8]}, NO_EFFECT, "time × 1.00"),
         ({"answer": [1.1]}, MILD, "1 answers, time × 1.00"),
-        ({"cpu": 0.2}, MILD, "same rows, time × 2.00"),
+        ({"cpu": 0.2}, NO_EFFECT, "same rows"),
+        ({"cpu": 0.2, "answer": [1.0 + 1e-8]}, MILD, "time × 2.00"),
         ({"status": "INCONCLUSIVE"}, CLIFF, "1 lost, 1 statuses, time × 1.00"),
         ({"error": 1.0}, CLIFF, "1 wrong, time × 1.00"),
         ({"exception": "ValueError: no"}, CLIFF, "1 lost, 1 exceptions, 1 statuses, time × 1.00"),
@@ -134,6 +145,25 @@ def test_verdicts(fields: dict[str, Any], verdict: str, text: str) -> None:
     found = effect(**fields)
     assert (found.verdict, str(found)) == (verdict, text)
     assert effect_from(found.row()) == found
+
+
+def test_times_are_relative_to_those_of_variants_that_change_nothing() -> None:
+    """On a machine that became busier, all variants take longer."""
+    one = literal("_ITERATING")
+    unchanged = [sensitivity_row(one, change, effect(cpu=0.2)) for change in CHANGES]
+    other = Literal("a.py", 0, 1, "A", 3, "A = 3", "a")
+    changed = sensitivity_row(other, HALVED, effect(cpu=0.2, answer=[1.0 + 1e-8]))
+    assert usual_time(unchanged) == 2.0
+    assert effect_from(changed).verdict == MILD
+    assert effect_from(changed, 2.0).verdict == NO_EFFECT
+    assert "time × 1.00" in [*table([*unchanged, changed])][-2]
+
+
+def test_a_number_that_was_changed_since_the_study_is_marked() -> None:
+    one = literal("_ITERATING")
+    rows = [sensitivity_row(one, change, effect()) for change in CHANGES]
+    assert "| no effect | same rows | same rows |" in [*page_of_numbers([one], rows)][-1]
+    assert "| not run |" in [*page_of_numbers([replace(one, value=0.7)], rows)][-1]
 
 
 def test_few_lost_claims_are_no_cliff() -> None:
