@@ -2,25 +2,63 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 
 import robustrank as rr
-from robustrank.noise import EQUAL, NOISE_MODELS, PROPORTIONAL, NoiseModel
+from robustrank.noise import EQUAL, KNOWN, PROPORTIONAL, Conditions, NoiseModel
 
-FACTORS = np.asarray([1.0, 2.0, 0.5])
 PREDICTION = np.asarray([3.0, -1.0, 0.0])
+CONDITIONS = Conditions(
+    row_factors=np.asarray([1.0, 2.0, 0.5]),
+    typical=2.0,
+    known=np.asarray([1.0, 1.0, 4.0]),
+    groups={"groups": np.asarray([0, 1, 1])},
+)
 
 
 @pytest.mark.parametrize(
-    ("model", "expected"), [(PROPORTIONAL, [1.0, 1.0, 1.0]), (EQUAL, [1.0, 2.0, 0.5])]
+    ("model", "expected"),
+    [
+        (PROPORTIONAL, [1.0, 1.0, 1.0]),
+        (EQUAL, [1.0, 2.0, 0.5]),
+        (KNOWN, [1.0, 2.0, 2.0]),
+        # Predictions of 1.5, 0.25 and 0 typical measurements as they were given.
+        (
+            NoiseModel(growth=0.75),
+            [(0.25 + 0.75 * 2.25) ** 0.5, 2 * (0.25 + 0.75 / 16) ** 0.5, 0.25],
+        ),
+        (
+            NoiseModel(growth=0.75, power=1),
+            [(0.25 + 0.75 * 1.5) ** 0.5, 2 * (0.25 + 0.75 / 4) ** 0.5, 0.25],
+        ),
+        (NoiseModel(of_rows=True, growth=1.0), [1.5, 0.5, 0.0]),
+        (NoiseModel(groups="groups", levels=(3.0, 0.1)), [3.0, 0.2, 0.05]),
+    ],
 )
 def test_sizes_in_units_of_rows_of_equal_norm(model: NoiseModel, expected: list[float]) -> None:
-    assert model.sizes(PREDICTION, FACTORS).tolist() == expected
+    assert model.sizes(PREDICTION, CONDITIONS).tolist() == pytest.approx(expected)
 
 
-def test_models_are_found_by_their_names() -> None:
-    assert NOISE_MODELS == {"proportional": PROPORTIONAL, "equal": EQUAL}
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (EQUAL, "equal for all"),
+        (PROPORTIONAL, "in proportion to the norm of A_i"),
+        (KNOWN, "in proportion to noise_scale"),
+        (NoiseModel(growth=0.84, typical=5.0), "σ² = 0.2² + (9.17% of the prediction)²"),
+        (NoiseModel(growth=0.84, power=1, typical=5.0), "σ² = 0.2² + 0.042 · |prediction|"),
+        (
+            NoiseModel(groups="columns", levels=(0.1, 4.0, 1.0)),
+            "a level for each column, from 0.05 to 2",
+        ),
+    ],
+)
+def test_models_are_described_with_their_numbers(model: NoiseModel, words: str) -> None:
+    assert model.describe(0.5) == words
 
 
 def planted_rows(equal: bool) -> tuple[np.ndarray, np.ndarray, rr.simulate.Planted]:
@@ -38,7 +76,8 @@ def test_the_model_with_the_most_evidence_is_in_the_result(equal: bool) -> None:
     A, y, planted = planted_rows(equal)
     result = rr.recover(A, y, 2)
     assert result.status is rr.Status.ESTIMATED
-    assert result.noise_model == ("equal" if equal else "proportional")
+    assert result.noise_model.of_rows is not equal
+    assert result.noise_model.growth == 0
     # The error bars use it: half of the errors of all entries are within 0.67 standard errors.
     error = np.abs(result.matrix - planted.matrix)
     rows, columns = (places.ravel() for places in np.indices(error.shape))
@@ -51,4 +90,65 @@ def test_a_saved_result_keeps_its_model(tmp_path: object) -> None:
     result = rr.recover(A, y, 2)
     path = f"{tmp_path}/result.npz"
     result.save(path)
-    assert rr.load(path).noise_model == "equal"
+    assert rr.load(path).noise_model == result.noise_model
+    assert "equal for all" in str(rr.load(path))
+
+
+def uneven(kind: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """A, y with 10 % outliers, the matrix, and the standard deviation of each measurement."""
+    rng = np.random.default_rng(seed)
+    planted = rr.simulate.plant(24, 20, 2, 340, rng=seed)
+    typical = np.median(np.abs(planted.y))
+    sizes = {
+        "signal": np.hypot(2e-3 * typical, 0.03 * planted.y),
+        "counts": np.sqrt((2e-3 * typical) ** 2 + 4e-4 * typical * np.abs(planted.y)),
+        "groups": 0.003 * typical * 8.0 ** (np.arange(340) % 4 - 2),
+        "known": 0.02 * typical * 10 ** rng.uniform(-1, 1, 340),
+    }[kind]
+    y = planted.y + sizes * rng.standard_normal(340)
+    wrong = rng.choice(340, 34, replace=False)
+    y[wrong] = 50 * typical * rng.standard_normal(34)
+    return planted.A, y, planted.matrix, sizes
+
+
+@pytest.mark.parametrize("kind", ["signal", "counts", "groups", "known"])
+def test_uneven_noise_is_certified_with_a_smaller_error(kind: str) -> None:
+    """Fits that take the noise for equal have up to twice the error, or are not certified."""
+    options: dict[str, Any] = {"groups": {"groups": np.arange(340) % 4}}
+    for seed in (1, 2):
+        A, y, M, sizes = uneven(kind, seed)
+        if kind == "known":
+            options = {"known": {"noise_scale": 5 * sizes}}
+        result = rr.recover(A, y, 2, **options.get(kind, {}))
+        assert result.status is rr.Status.ESTIMATED
+        model = result.noise_model
+        assert (model.growth > 0.5) is (kind in ("signal", "counts"))
+        assert len(model.levels) == (4 if kind == "groups" else 0)
+        assert model.known is (kind == "known")
+        error = np.abs(result.matrix - M)
+        places = np.indices(M.shape).reshape(2, -1)
+        half = 0.6745 * result.standard_error(*places)
+        assert 0.4 < np.mean(error.ravel() < half) < 0.6
+
+
+def test_equal_noise_is_taken_for_equal() -> None:
+    for seed in range(4):
+        planted = rr.simulate.plant(20, 15, 2, 300, noise=0.02, outliers=0.1, rng=seed)
+        model = rr.recover(planted.A, planted.y, 2, groups=np.arange(300) % 10).noise_model
+        assert model.growth <= 0.2
+        assert not model.levels
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (np.ones(3), "noise_scale has shape (3,)"),
+        (np.zeros(300), "not positive and finite"),
+        (np.full(300, np.nan), "not positive and finite"),
+        (np.full(300, "1"), "dtype <U1"),
+    ],
+)
+def test_wrong_sizes_of_the_noise_are_refused(given: np.ndarray, words: str) -> None:
+    planted = rr.simulate.plant(20, 15, 2, 300, rng=1)
+    with pytest.raises(ValueError, match=re.escape(words)):
+        rr.recover(planted.A, planted.y, 2, noise_scale=given)

@@ -25,6 +25,7 @@ PUBLIC_NAMES = [
     "Certificate",
     "DeviceMemoryError",
     "Interrupted",
+    "NoiseModel",
     "NotCertifiedWarning",
     "Progress",
     "RankTable",

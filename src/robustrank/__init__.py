@@ -19,6 +19,7 @@ from robustrank.api import (
     with_data,
 )
 from robustrank.backend import DeviceMemoryError, ReducedPrecisionWarning
+from robustrank.noise import NoiseModel
 from robustrank.planning import plan
 from robustrank.problem import UndersampledWarning
 from robustrank.result import (
@@ -37,6 +38,7 @@ __all__ = [
     "Certificate",
     "DeviceMemoryError",
     "Interrupted",
+    "NoiseModel",
     "NotCertifiedWarning",
     "Progress",
     "RankTable",

@@ -33,6 +33,7 @@ from robustrank.linalg import (
     lower_median,
     symmetric_degrees_of_freedom,
 )
+from robustrank.noise import Conditions
 from robustrank.operators import (
     BatchedOperator,
     CenteredOperator,
@@ -115,6 +116,10 @@ class Problem:
         Counts the passes over the sensing data.
     symmetric
         Whether M is known to be symmetric.
+    noise_scale
+        The relative size of the noise of each measurement, (m,), if it is known.
+    groups
+        The number of the group that each measurement belongs to, (m,), counted from zero.
 
     Warns
     -----
@@ -140,11 +145,19 @@ class Problem:
     rank: int
     counter: PassCounter = field(default_factory=PassCounter, repr=False)
     symmetric: bool = False  # whether M is known to be symmetric
+    noise_scale: Array | None = None
+    groups: Array | None = None
 
     def __post_init__(self) -> None:
         given = _symmetrized(self.operator) if self.symmetric else self.operator
         object.__setattr__(self, "rank", _checked_rank(self.rank, given.matrix_shape))
         object.__setattr__(self, "y", _checked_measurements(self.y, given))
+        if self.noise_scale is not None:
+            object.__setattr__(self, "noise_scale", _checked_sizes(self.noise_scale, self.y))
+        if self.groups is not None:
+            xp = namespace(self.y)
+            numbers = xp.asarray(self.groups, **like(self.y) | {"dtype": xp.int64})
+            object.__setattr__(self, "groups", numbers)
         object.__setattr__(self, "operator", CountedOperator(given, self.counter))
         _check_sizes(self)
         _warn_if_undersampled(self)
@@ -215,6 +228,12 @@ class Problem:
         if self.symmetric:
             return symmetric_degrees_of_freedom(self.operator.matrix_shape[0], self.rank)
         return degrees_of_freedom(*self.operator.matrix_shape, self.rank)
+
+    @property
+    def conditions(self) -> Conditions:
+        """What the noise may depend on, for a problem whose A_i have equal norms."""
+        groups = {} if self.groups is None else {"groups": self.groups}
+        return Conditions(self.row_factors, float(self.scale), self.noise_scale, groups)
 
     @property
     def numbers(self) -> int:
@@ -292,7 +311,12 @@ class Problem:
         xp = namespace(self.y)
         chosen = xp.asarray(rows, **like(self.y) | {"dtype": xp.int64})
         operator = SubsetOperator(self.operator, chosen)
-        return self._changed(operator=operator, y=xp.take(self.y, chosen))
+        noise_scale, groups = (
+            None if values is None else xp.take(values, chosen)
+            for values in (self.noise_scale, self.groups)
+        )
+        y = xp.take(self.y, chosen)
+        return self._changed(operator=operator, y=y, noise_scale=noise_scale, groups=groups)
 
     def of_rank(self, rank: int) -> Problem:
         """The same measurements, for a matrix of another rank."""
@@ -315,6 +339,8 @@ class Problem:
             rank=first.rank,
             counter=counter,
             symmetric=first.symmetric,
+            noise_scale=None,
+            groups=None,
             scale=xp.asarray([problem.scale for problem in problems], **like(first.y)),
         )
 
@@ -412,6 +438,24 @@ def _checked_measurements(y: Any, operator: Operator) -> Array:
         )
     _check_not_degenerate(values)
     return values
+
+
+def _checked_sizes(given: Any, y: Array) -> Array:
+    """Relative sizes of noise, in units of their median."""
+    reject_masked(given, "noise_scale")
+    values = np.asarray(to_numpy(given) if is_array(given) else given)
+    if values.shape != tuple(y.shape) or values.dtype.kind not in "iuf":
+        raise ValueError(
+            f"noise_scale has shape {values.shape} and dtype {values.dtype}; expected "
+            f"{tuple(y.shape)} numbers, the relative size of the noise of each measurement"
+        )
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise ValueError(
+            "noise_scale contains numbers that are not positive and finite; expected the relative "
+            "size of the noise of each measurement (leave out measurements that say nothing)"
+        )
+    relative = values / float(lower_median(values.astype(float)))
+    return namespace(y).asarray(relative, **like(y))
 
 
 def _check_not_degenerate(values: Array) -> None:

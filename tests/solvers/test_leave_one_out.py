@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from robustrank.backend import to_numpy
+from robustrank.linalg import leverages
 from robustrank.operators import RowScaledOperator, SubsetOperator, SymmetricOperator, as_operator
-from robustrank.solvers.weights import leave_one_out_residuals, leverages, mean_leverage
+from robustrank.solvers.weights import leave_one_out_residuals, mean_leverage
 from robustrank.theory import degrees_of_freedom
 
 

@@ -52,6 +52,8 @@ def recover(
     memory_limit: int | str | None = None,
     client: Any = None,
     start: Result | tuple[Any, Any] | None = None,
+    groups: Any = None,
+    noise_scale: Any = None,
 ) -> Result:
     """Recover a low-rank matrix M from measurements y_i = <A_i, M>, some of which are outliers.
 
@@ -111,6 +113,14 @@ def recover(
     start
         A result, or its factors (left, right), from which the first solver continues. Without
         ``rank``, the search for the rank continues from there.
+    groups
+        The group that each measurement belongs to, such as its sensor: m labels, text or numbers.
+        Groups may have noise of different levels.
+    noise_scale
+        The size of the noise of each measurement if it is known, m positive numbers; only their
+        ratios are used. By default, ``Result.noise_model`` is the model with the most evidence:
+        noise that is equal for all measurements, in proportion to the norms of the A_i, or growing
+        with what is measured.
 
     Returns
     -------
@@ -159,6 +169,7 @@ def recover(
     2
     """
     plain = start is None and client is None and not (symmetric or psd)
+    plain = plain and groups is None and noise_scale is None
     if isinstance(A, Entries) and solver == "auto" and plain:
         return complete(
             (A.rows, A.columns, y),
@@ -181,6 +192,8 @@ def recover(
             symmetric or psd,
             memory_limit=memory_limit,
             engine=engine_of(client, run.check) if elsewhere else None,
+            noise_scale=noise_scale,
+            groups=groups,
         )
         factors = (
             None if start is None else checked_start(start, problem.operator.matrix_shape, rank)

@@ -23,6 +23,7 @@ from robustrank.backend import (
     to_numpy,
 )
 from robustrank.inputs import as_operator
+from robustrank.inputs.groups import numbered_groups
 from robustrank.linalg import Factors
 from robustrank.operators import DataLost, DenseOperator, Operator, OutOfTime
 from robustrank.operators.views.delegating import family
@@ -193,6 +194,8 @@ def checked_problem(
     *,
     memory_limit: Any = None,
     engine: Engine | None = None,
+    noise_scale: Any = None,
+    groups: Any = None,
 ) -> Problem:
     """The validated problem, on ``device`` if it is given."""
     limit = None if memory_limit is None else memory_bytes(memory_limit)
@@ -200,7 +203,11 @@ def checked_problem(
         A = move(A, device)
         y = move_to_device_of(y, A) if is_array(y) else y
     operator = as_operator(A, shape, memory_limit=limit, engine=engine)
-    problem = Problem(operator, y, rank, symmetric=symmetric)
+    if groups is not None:
+        groups, _ = numbered_groups(groups, operator.measurements)
+    problem = Problem(
+        operator, y, rank, symmetric=symmetric, noise_scale=noise_scale, groups=groups
+    )
     if not isinstance(A, Operator):
         problem.counter.add(1)  # the check for NaN and infinity
     return problem

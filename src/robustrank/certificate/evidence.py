@@ -34,15 +34,23 @@ def log_choices(total: Array, chosen: Array) -> Array:
     return total * entropy - 0.5 * xp.log(2 * math.pi * xp.clip(spread, min=1 / (2 * math.pi)))
 
 
-def best_set(magnitudes: Array, spread: Array, null_deviation: Array, freedom: int) -> BestSet:
+def best_set(
+    magnitudes: Array,
+    spread: Array,
+    null_deviation: Array,
+    freedom: int,
+    *,
+    of_one_size: bool = True,
+) -> BestSet:
     """The set of inliers with the most evidence.
 
     The sets that are compared have the k smallest residuals, for each k that is a majority. N
     inliers fitted to a standard deviation of σ by d = ``freedom`` parameters have an evidence of
     (N − d) log(τ/σ), where τ is what the best trivial prediction leaves, minus the logarithm of the
     number of sets of N measurements. ``spread`` is the relative standard deviation of each
-    measurement if it is an inlier. Measurements whose noise would exceed τ are not counted. If all
-    have the same spread, a common size of the rejected measurements counts too. Arrays are (…, m).
+    measurement if it is an inlier. Measurements whose noise would exceed τ are not counted. If
+    ``of_one_size``, the rejected measurements may have a common size, in proportion to their noise.
+    Arrays are (…, m).
     """
     xp = namespace(magnitudes)
     null_deviation = xp.asarray(null_deviation, **like(magnitudes))[..., None]
@@ -64,10 +72,8 @@ def best_set(magnitudes: Array, spread: Array, null_deviation: Array, freedom: i
     levels = xp.cumulative_sum(informative * xp.log(null_deviation / relative), axis=-1)
     gain = levels / xp.clip(count, min=1.0) - xp.log(deviation)
     evidence = beyond * gain - log_choices(total, count)
-    # Otherwise rows of one size could be rejected together, as if their noise were outliers.
-    same = xp.max(spread, axis=-1, keepdims=True) == xp.min(spread, axis=-1, keepdims=True)
-    rejected = _of_rejected(squares, count, null_deviation, deviation)
-    evidence = evidence + xp.where(same, rejected, xp.zeros_like(rejected))
+    if of_one_size:
+        evidence = evidence + _of_rejected(squares, count, levels, deviation)
     eligible = (beyond > 0) & (2 * count > total) & (informative > 0)
     evidence = xp.where(eligible, evidence, xp.full_like(evidence, -math.inf))
     best = xp.argmax(evidence, axis=-1)[..., None]
@@ -79,18 +85,19 @@ def best_set(magnitudes: Array, spread: Array, null_deviation: Array, freedom: i
     )
 
 
-def _of_rejected(squares: Array, count: Array, null_deviation: Array, deviation: Array) -> Array:
-    """The evidence of outliers that are small: larger than the noise, but all smaller than τ.
+def _of_rejected(squares: Array, count: Array, levels: Array, deviation: Array) -> Array:
+    """The evidence of outliers that are small: larger than the noise, but smaller than τ.
 
-    It counts only if they are clearly larger than the residuals of inliers: otherwise the tails of
-    the noise would be rejected. The first two arguments are cumulative.
+    It counts only if they are clearly larger than the residuals of inliers, relative to the noise:
+    otherwise the tails of the noise would be rejected. All arguments but the last are cumulative.
     """
     xp = namespace(squares)
     rejected = count[..., -1:] - count
     size = xp.sqrt((squares[..., -1:] - squares) / xp.clip(rejected, min=1.0))
-    counts = (rejected > 0) & (size > CLEARLY * deviation) & (size < null_deviation)
+    counts = (rejected > 0) & (size > CLEARLY * deviation)
     size = xp.where(counts, size, xp.ones_like(size))
-    return xp.where(counts, rejected * xp.log(null_deviation / size), xp.zeros_like(size))
+    gain = levels[..., -1:] - levels - rejected * xp.log(size)
+    return xp.where(counts & (gain > 0), gain, xp.zeros_like(gain))
 
 
 # A relative residual below this counts as an exact fit. First-order solvers stop well above

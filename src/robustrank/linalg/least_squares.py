@@ -145,6 +145,20 @@ def unit_leverages(tangent: TangentMap, weights: Array) -> Array | None:
     return quadratic_forms(tangent, (inverse + xp.matrix_transpose(inverse)) / 2)
 
 
+def leverages(
+    tangent: TangentMap, weights: Array, freedom: int, most: float = MOST_LEVERAGE
+) -> Array:
+    """The leverage of each measurement in weighted least squares, (m,), at most ``most``.
+
+    For large problems it is taken to be in proportion to the weight.
+    """
+    xp = namespace(weights)
+    mean = weights * (freedom / max(float(xp.sum(weights)), freedom / MOST_LEVERAGE))
+    unit = unit_leverages(tangent, weights)
+    own = mean if unit is None else weights * unit
+    return xp.clip(xp.where(xp.isfinite(own), own, mean), min=0.0, max=most)
+
+
 def _definite_normal_matrix(tangent: TangentMap, weights: Array, damping: Array) -> Array | None:
     """The matrix of the damped normal equations, positive definite; None if it is too large."""
     r, n = tangent.U.shape[-1], tangent.U.shape[-2] + tangent.V.shape[-2]

@@ -14,7 +14,6 @@ import numpy as np
 
 from robustrank.backend import shown, to_numpy
 from robustrank.files import PathLike, atomic_writer, read_npz
-from robustrank.noise import NOISE_MODELS
 from robustrank.result.certificate import Status
 from robustrank.result.history import Check, History
 from robustrank.result.labels import frame_with_labels, label_array, labels_from
@@ -152,7 +151,6 @@ def _result(arrays: dict[str, Matrix], header: dict[str, Any]) -> Result:
     outliers = arrays["outliers"]
     _check(outliers.dtype == bool and outliers.shape in forms, "the dtype or the shape of an array")
     _decoded(header["status"], Status, "status")
-    _check(header["noise_model"] in NOISE_MODELS, "'noise_model'")
     kinds = get_type_hints(Result)
     plain = {name: _decoded(header[name], kinds[name], name) for name in _FIELDS}
     _check(

@@ -92,7 +92,9 @@ def _noise(result: Result) -> str:
         return "none: the fit is exact"
     level = result.certificate.noise
     relative = f" ({percent(level, 2)} of a typical value)" if math.isfinite(level) else ""
-    return f"{result.noise:.3g}{relative}" if math.isfinite(result.noise) else ""
+    if not math.isfinite(result.noise):
+        return ""
+    return f"{result.noise:.3g}{relative}, {result.noise_model.describe(result.noise)}"
 
 
 def _singular_values(result: Result) -> str:

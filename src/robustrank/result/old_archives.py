@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.noise import PROPORTIONAL
-
 Matrix = np.ndarray[Any, Any]
 
 # The formats of earlier versions with their last version: results of recover, and of complete.
@@ -32,7 +30,9 @@ _NOT_CERTIFIED = "the version of robustrank that saved the result did not certif
 
 def current_header(header: dict[str, Any], arrays: dict[str, Matrix]) -> dict[str, Any]:
     """The header as this version writes it; that of an earlier version is translated."""
-    header = {"noise_model": PROPORTIONAL.name} | header
+    if type(header.get("noise_model", "")) is str:  # a name, or none at all
+        rows = header.get("noise_model", "proportional") == "proportional"
+        header = header | {"noise_model": {"of_rows": rows, "levels": []}}
     if header["format"] == _RECOVERY:
         return _of_recovery(header, arrays)
     return _of_completion(header) if header["format"] == _COMPLETION else header

@@ -15,7 +15,7 @@ from scipy.special import stdtrit  # the quantiles of Student's t
 
 from robustrank.backend import Array, like, namespace, to_numpy, warn_user
 from robustrank.files import PathLike, physical_memory
-from robustrank.noise import PROPORTIONAL
+from robustrank.noise import EQUAL, NoiseModel
 from robustrank.result.accuracy import Accuracy, NotCertifiedWarning
 from robustrank.result.certificate import Certificate, Status, conclude
 from robustrank.result.explanation import advice_of, summary_of, title_of
@@ -70,16 +70,17 @@ class Result:
     certificate
         The evidence for the result; ``status`` follows from it.
     noise
-        The standard deviation of the noise; zero if the data is exact. If the norms of the A_i
-        differ, it is that of a measurement with a typical norm.
+        The standard deviation of the noise; zero if the data is exact. If it is not equal for all
+        measurements, it is that of a typical one; see ``noise_model``.
     noise_model
-        What the size of the noise of a measurement depends on: ``"proportional"`` to the norm of
-        its A_i, or ``"equal"`` for all.
+        What the size of the noise of a measurement depends on, a ``NoiseModel``: the same for all,
+        in proportion to the norms of the A_i or to sizes that were passed, or growing with the
+        prediction; and whether groups have levels of their own.
     typical_size
         The standard deviation of normal values of the size of typical measurements.
     cutoff
-        Measurements with a larger absolute residual are rejected, unless they are fitted exactly.
-        None if the solver rejects no measurements.
+        Measurements with a larger absolute residual, relative to the size of their noise in the
+        noise model, are rejected, unless they are fitted exactly. None if the solver rejects none.
     stopped
         Why the run ended early, a ``StopReason``; None if it did not.
     undecided_rows, undecided_columns
@@ -149,7 +150,7 @@ class Result:
     stopped: StopReason | None = None
     undecided_rows: Vector = field(default_factory=lambda: np.zeros(0, int))
     undecided_columns: Vector = field(default_factory=lambda: np.zeros(0, int))
-    noise_model: str = PROPORTIONAL.name
+    noise_model: NoiseModel = EQUAL
     alternative: Alternative | None = None
     rank_table: RankTable | None = None
     remedy: str = ""
@@ -383,7 +384,7 @@ class Result:
         if not (isinstance(level, (int, float)) and 0 < level < 1):
             raise ValueError(f"level={level!r}; expected a number between 0 and 1")
         if noise:
-            error = np.hypot(error, accuracy.deviation)
+            error = np.hypot(error, accuracy.deviation * self.noise_model.at(center))
         half = float(stdtrit(max(accuracy.redundancy, 1), (1 + level) / 2)) * error
         return center - half, center + half
 

@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 from robustrank.backend import to_numpy
 from robustrank.certificate import exact_tolerance, noise_statistics
 from robustrank.linalg import sample_quantile
-from robustrank.noise import NOISE_MODELS, NoiseModel
+from robustrank.noise import EQUAL, KNOWN, PROPORTIONAL, NoiseModel
 from robustrank.problem import Problem
+from robustrank.search.noise_choice import chosen_noise, support
 from robustrank.search.results import Found
 from robustrank.solvers import Outcome, Solver
 from robustrank.solvers.evidence_fit import EvidenceFit, EvidenceFitState
 from robustrank.solvers.group_fit import Fault, GroupFit, GroupFitState
 
 _SIMILAR = 1.5
+_ROUNDS = 12  # of estimating the numbers of a noise model and fitting with it
 # Two groups are looked for if the fit has at least this much evidence for each degree of freedom:
 # a compromise between them explains most of what is measured.
 _COMPROMISE = 0.5
@@ -40,8 +42,9 @@ class Fitted(NamedTuple):
 class FinalFit:
     """Tries several explanations and keeps the one with the most evidence.
 
-    Noise may be proportional to the norm of each A_i or of equal size for all, and a part of the
-    sensors may share an offset or a gain. ``drive`` runs a solver on a problem. Fits without a
+    Noise may be proportional to the norm of each A_i or of equal size for all, grow with the
+    prediction, or have a level for each group, and a part of the sensors may share an offset or a
+    gain. ``drive`` runs a solver on a problem. Fits without a
     majority of inliers are None.
     """
 
@@ -49,15 +52,16 @@ class FinalFit:
 
     def best(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
         """The fit with the most evidence, without sensors that share a fault if there are any."""
-        best = self._of_any_noise(problem, fit)
-        if best is None:
-            return None
-        for fault in _possible_faults(problem, best):
+        plain = self._of_any_noise(problem, fit)
+        if plain is None or _leaves_only_rounding(problem, plain):
+            return plain
+        best = self._with_numbers_of_noise(problem, plain)
+        for fault in _possible_faults(problem, plain):
             best = self._without_fault(problem, best, fault) or best
         return best
 
     def _of_any_noise(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
-        """The fit of the noise model with the most evidence."""
+        """The fit of the noise model with the most evidence, among those without numbers."""
         best: Fitted | None = None
         for noise in _possible_noise(problem):
             if best and best.evidence > 0:
@@ -65,6 +69,27 @@ class FinalFit:
             fitted = self._fitted(problem, replace(fit, noise=noise))
             if fitted and not (best and best.evidence >= fitted.evidence):
                 best = fitted
+        return best
+
+    def _with_numbers_of_noise(self, problem: Problem, best: Fitted) -> Fitted:
+        """The fit with a noise model whose numbers are estimated, if that has more evidence.
+
+        The residuals at one fit support a model, and the fit with that model others.
+        """
+        unit = problem.with_unit_rows.normalized()
+        supported = support(unit, best.state, best.solver.noise)
+        for _ in range(_ROUNDS):
+            noise = chosen_noise(unit, best.state, best.solver.noise)
+            if noise == best.solver.noise:
+                break
+            fit = replace(best.solver, initial=best.state.point, noise=noise)
+            fitted = self._fitted(problem, fit)
+            if fitted is None:
+                break
+            before, supported = supported, support(unit, fitted.state, noise)
+            if not supported > before + 0.5:
+                break
+            best = fitted
         return best
 
     def _fitted(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
@@ -88,21 +113,26 @@ class FinalFit:
 
 def _possible_noise(problem: Problem) -> Sequence[NoiseModel]:
     """The noise models to try: only the first one unless the norms of the A_i clearly differ."""
+    if problem.noise_scale is not None:
+        return (KNOWN,)
     low, high = (float(sample_quantile(problem.row_factors, p)) for p in (0.1, 0.9))
-    models = tuple(NOISE_MODELS.values())
-    return models if high > _SIMILAR * low else models[:1]
+    return (PROPORTIONAL, EQUAL) if high > _SIMILAR * low else (PROPORTIONAL,)
+
+
+def _leaves_only_rounding(problem: Problem, fitted: Fitted) -> bool:
+    return fitted.state.level <= exact_tolerance(problem.with_unit_rows.normalized())
 
 
 def _possible_faults(problem: Problem, best: Fitted) -> Iterator[Fault]:
     """What may distinguish two groups of sensors that a fit compromises between."""
-    unit, state = problem.with_unit_rows.normalized(), best.state
-    only_rounding = state.level <= exact_tolerance(unit)
-    if only_rounding or best.evidence < _COMPROMISE * problem.degrees_of_freedom:
+    if best.evidence < _COMPROMISE * problem.degrees_of_freedom:
         return
-    residual, inlier = to_numpy(state.residual), to_numpy(state.weights) > 0
-    prediction = to_numpy(unit.y) - residual
-    sizes = best.solver.noise.sizes(prediction, to_numpy(unit.row_factors))
-    statistics = noise_statistics(residual / sizes, prediction, inlier)
+    unit, state = problem.with_unit_rows.normalized(), best.state
+    prediction = unit.y - state.residual
+    sizes = best.solver.noise.sizes(prediction, unit.conditions)
+    statistics = noise_statistics(
+        *map(to_numpy, (state.residual / sizes, prediction, state.weights > 0))
+    )
     if statistics.suggest_offsets():
         yield Fault.OFFSET
     if statistics.suggest_gains():

@@ -94,7 +94,7 @@ def assemble(
     with np.errstate(over="ignore"):  # a diverged run has factors of any size
         norm = float(frobenius_norm(singular_values(left, right)))
     norm *= units.matrix / unit.units.matrix
-    sizes = solver.noise.sizes(normalized.y - state.residual, normalized.row_factors)
+    sizes = solver.noise.sizes(normalized.y - state.residual, normalized.conditions)
     fit = Fit(unit, residual, state.weights, sizes, norm)
     certificate = count(fit, outcome.reason) if tested else untested(fit)
     support: Support | None = None
@@ -122,7 +122,7 @@ def assemble(
         certificate=certificate,
         observations=Measurements(residual / problem.row_factors),
         noise=0.0 if certificate.is_exact else certificate.sigma,
-        noise_model=solver.noise.name,
+        noise_model=replace(solver.noise, typical=float(unit.scale)),
         typical_size=float(problem.typical_deviation),
         cutoff=None if cutoff is None else float(cutoff * units.measurement),
         stopped=outcome.reason if certificate.objections else None,

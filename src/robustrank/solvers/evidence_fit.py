@@ -13,6 +13,7 @@ from robustrank.linalg import (
     TOLERANCE,
     Point,
     TangentMap,
+    leverages,
     plain_least_squares,
     relative_length,
     retract,
@@ -30,7 +31,7 @@ from robustrank.solvers.base import (
     linearize,
     state_at,
 )
-from robustrank.solvers.weights import leave_one_out_residuals, leverages
+from robustrank.solvers.weights import leave_one_out_residuals
 
 _FIRST_WIDTH, _DECAY = 2.5, 0.7  # of the weights, in standard deviations of the residuals
 _BEYOND_WIDTH = 10.0  # widths; measurements with larger residuals have no weight
@@ -141,10 +142,16 @@ class EvidenceFit(Solver[EvidenceFitState]):
         magnitudes = xp.abs(residual)
         if self.excluded is not None:
             magnitudes = xp.where(self.excluded, xp.full_like(residual, xp.inf), magnitudes)
-        spread = self.noise.sizes(problem.y - residual, problem.row_factors)
+        spread = self.noise.sizes(problem.y - residual, problem.conditions)
         precision = (xp.min(spread) / spread) ** 2
         freedom = problem.degrees_of_freedom
-        inliers = best_set(magnitudes, spread, problem.trivial_deviation, freedom)
+        inliers = best_set(
+            magnitudes,
+            spread,
+            problem.trivial_deviation,
+            freedom,
+            of_one_size=self.noise.may_reject_by_size,
+        )
         evidence, cutoff = float(inliers.evidence), float(inliers.cutoff)
         iteration, since = 0, None
         width, weights = _FIRST_WIDTH * float(inliers.deviation), xp.ones_like(magnitudes)

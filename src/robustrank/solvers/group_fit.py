@@ -15,6 +15,7 @@ from robustrank.linalg import (
     TOLERANCE,
     Point,
     TangentMap,
+    leverages,
     lower_median,
     plain_least_squares,
     relative_length,
@@ -30,7 +31,7 @@ from robustrank.solvers.base import (
     linearize,
     state_at,
 )
-from robustrank.solvers.weights import leave_one_out_residuals, leverages
+from robustrank.solvers.weights import leave_one_out_residuals
 
 # Values are far from a group beyond this number of standard deviations or, at first, of half
 # lengths of the shortest interval with half of them.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from robustrank.backend import Array, check_positive, few_on_host, is_numpy, namespace
-from robustrank.linalg import MOST_LEVERAGE, TangentMap, unit_leverages
+from robustrank.linalg import MOST_LEVERAGE
 
 # Inliers have residuals of up to this number of medians: the paper's α_h.
 CUTOFF_MEDIANS = 6.0
@@ -105,20 +105,6 @@ def mean_leverage(weights: Array, degrees_of_freedom: int) -> Array:
     least = degrees_of_freedom / MOST_LEVERAGE
     total = few_on_host(namespace(weights).sum(weights, axis=-1), 0)
     return degrees_of_freedom / namespace(total).clip(total, min=least)
-
-
-def leverages(tangent: TangentMap, weights: Array, degrees_of_freedom: int) -> Array:
-    """The leverage of each measurement in weighted least squares, (m,).
-
-    For large problems it is taken to be in proportion to the weight.
-    """
-    xp = namespace(weights)
-    mean = weights * beside(mean_leverage(weights, degrees_of_freedom), weights)
-    unit = unit_leverages(tangent, weights)
-    if unit is None:
-        return mean
-    own = weights * unit
-    return xp.clip(xp.where(xp.isfinite(own), own, mean), min=0.0, max=MOST_LEVERAGE)
 
 
 def leave_one_out_residuals(residuals: Array, leverages: Array) -> Array:

@@ -11,7 +11,6 @@ import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.linalg import degrees_of_freedom, point_of
-from robustrank.noise import NOISE_MODELS
 from robustrank.operators import Entries, Operator
 from robustrank.problem import Problem
 from robustrank.result import Result, SampledObservations
@@ -133,6 +132,7 @@ def recovery_error_bars(problem: Problem, result: Result, as_operator: AsOperato
     residual = to_numpy(result.residual).astype(float) * factors
     with np.errstate(invalid="ignore"):  # measurements may be infinite
         prediction = to_numpy(unit.y).astype(float) - residual
+    given = namespace(unit.y).asarray(prediction, **like(unit.y))
     return ErrorBars(
         unit.normalized().operator,
         result.left,
@@ -142,7 +142,7 @@ def recovery_error_bars(problem: Problem, result: Result, as_operator: AsOperato
         unit.degrees_of_freedom,
         result.noise,
         as_operator,
-        sizes=NOISE_MODELS[result.noise_model].sizes(prediction, factors),
+        sizes=to_numpy(result.noise_model.sizes(given, unit.conditions)).astype(float),
         # A change of one in the normalized matrix is one of its unit; noise is in that of y.
         scale=unit.units.matrix / unit.units.measurement,
     )
