@@ -9,8 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from robustrank.backend import Array, like, namespace
+import numpy as np
+
+from robustrank.backend import Array, is_array, like, namespace, reject_masked, to_numpy
+
+Values = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,10 +26,34 @@ class Conditions:
     times ``row_factors``.
     """
 
+    count: int  # of the measurements
     row_factors: Array | float
     typical: float  # the size of a typical measurement
+    one: float = 1.0  # the number one in the units of the user
+    laws: tuple[str, ...] = ()  # by which the noise may grow with the prediction
     known: Array | None = None  # (m,) relative sizes that the user states
     groups: Mapping[str, Array] = field(default_factory=dict)  # by name, the group of each
+
+
+def _growing_variance(law: str, prediction: Array, typical: float, one: float) -> Array:
+    """That part of the variance, relative to its size at a typical measurement."""
+    xp = namespace(prediction)
+    match law:
+        case "square":
+            return (prediction / typical) ** 2
+        case "linear":
+            return abs(prediction) / typical
+        case "binomial":
+            return 4 * xp.clip(prediction * (one - prediction), min=0.0) / one**2
+        case _:
+            return (_first_digit(prediction / one) / _first_digit(np.asarray(typical / one))) ** 2
+
+
+def _first_digit(values: Array) -> Array:
+    """The size of the first significant digit of each value, a power of ten."""
+    xp = namespace(values)
+    least = float(xp.finfo(values.dtype).smallest_normal)
+    return 10.0 ** xp.floor(xp.log10(xp.clip(abs(values), min=least)))
 
 
 @dataclass(frozen=True)
@@ -40,11 +69,14 @@ class NoiseModel:
     of_rows
         Whether the noise is in proportion to the norm of each A_i, instead of equal for all.
     growth
-        The share of the variance of a typical measurement that grows with its prediction: zero if
+        The share of the variance of a typical measurement that grows with its prediction p: zero if
         the noise does not depend on the prediction, and nearly one if it is in proportion to it.
-    power
-        What that share of the variance is in proportion to: 2 for the square of the prediction, as
-        for instruments with an error in percent, and 1 for its absolute value, as for counts.
+    law
+        What that share of the variance is in proportion to: ``"square"`` for p², as for instruments
+        with an error in percent; ``"linear"`` for ``|p|``, as for counts; ``"binomial"`` for
+        p (1 − p), as for shares of successes (the largest variance is the typical one then);
+        ``"digits"`` for the square of the last digit, if measurements are rounded to a number of
+        significant digits, at most six. Empty if no part grows.
     groups
         Which groups have levels: ``"groups"`` of measurements, or ``"rows"`` or ``"columns"`` of
         entries. Empty if none has.
@@ -69,13 +101,13 @@ class NoiseModel:
     >>> rng = np.random.default_rng(1)
     >>> y = planted.y * (1 + 0.05 * rng.standard_normal(600))
     >>> result = rr.recover(planted.A, y, rank=2)
-    >>> result.noise_model.power, result.noise_model.growth > 0.9
-    (2, True)
+    >>> result.noise_model.law, result.noise_model.growth > 0.9
+    ('square', True)
     """
 
     of_rows: bool = False
     growth: float = 0.0
-    power: int = 2
+    law: str = ""
     groups: str = ""
     levels: tuple[float, ...] = ()
     known: bool = False
@@ -104,29 +136,58 @@ class NoiseModel:
             unit = unit * xp.take(levels, conditions.groups[self.groups])
         if not self.growth:
             return unit + xp.zeros_like(prediction)
-        typical = conditions.typical * (1.0 if self.of_rows else conditions.row_factors)
-        return unit * self._grown(xp.abs(prediction) / typical)
+        # Without noise in proportion to A_i, the law is that of measurements as they were given.
+        given = prediction if self.of_rows else prediction / conditions.row_factors
+        return unit * self._grown(given, conditions.typical, conditions.one)
+
+    def learned(self, conditions: Conditions) -> float:
+        """What the numbers of the model have learned from the data, which its evidence loses.
+
+        It is ½ log N for a number that all N measurements determine: the growth, and the variance
+        of the levels, whose logarithms have a normal prior.
+        """
+        numbers = bool(self.growth) + bool(self.levels)
+        learned = numbers * math.log(conditions.count) / 2
+        if self.levels:
+            counts = np.bincount(to_numpy(conditions.groups[self.groups]))
+            spread = float(np.var(np.log(self.levels)))
+            learned += float(np.sum(np.log1p(spread * counts))) / 2
+        return learned
+
+    def is_near(self, other: NoiseModel) -> bool:
+        """Whether two models of one form give nearly equal sizes: within a few percent."""
+        if (self.law, self.groups, self.known) != (other.law, other.groups, other.known):
+            return False
+        pairs = [
+            (1 - self.growth, 1 - other.growth),
+            (self.growth, other.growth),
+            *zip(self.levels, other.levels, strict=True),
+        ]
+        return all(math.isclose(one, two, rel_tol=_NEAR, abs_tol=_NEAR**2) for one, two in pairs)
 
     def at(self, prediction: Array) -> Array:
         """The relative size of the noise of further measurements, with a typical norm of A_i."""
         if not self.growth:
             return namespace(prediction).ones_like(prediction)
-        return self._grown(abs(prediction) / self.typical)
+        return self._grown(prediction, self.typical, 1.0)
 
-    def _grown(self, relative: Array) -> Array:
-        return namespace(relative).sqrt(1 - self.growth + self.growth * relative**self.power)
+    def _grown(self, prediction: Array, typical: float, one: float) -> Array:
+        variance = _growing_variance(self.law, prediction, typical, one)
+        return namespace(prediction).sqrt(1 - self.growth + self.growth * variance)
 
     def describe(self, noise: float) -> str:
         """The model in words; ``noise`` is the standard deviation at a typical measurement."""
         parts = []
         if self.growth:
             constant = f"{noise * math.sqrt(1 - self.growth):.3g}"
-            if self.power == 2:
-                share = noise * math.sqrt(self.growth) / self.typical
-                parts.append(f"σ² = {constant}² + ({100 * share:.3g}% of the prediction)²")
-            else:
-                slope = noise**2 * self.growth / self.typical
-                parts.append(f"σ² = {constant}² + {slope:.3g} · |prediction|")
+            variance = noise**2 * self.growth
+            grown = {
+                "square": f"({100 * math.sqrt(variance) / self.typical:.3g}% of the prediction)²",
+                "linear": f"{variance / self.typical:.3g} · |prediction|",
+                "binomial": f"{4 * variance:.3g} · p (1 − p), where p is the prediction",
+                "digits": "the rounding to significant digits",
+            }
+            parts.append(f"σ² = {constant}² + {grown[self.law]}")
         if self.known:
             parts.append("in proportion to noise_scale")
         elif self.of_rows:
@@ -139,3 +200,43 @@ class NoiseModel:
 
 
 PROPORTIONAL, EQUAL, KNOWN = NoiseModel(of_rows=True), NoiseModel(), NoiseModel(known=True)
+
+_NEAR = 0.1  # sizes that differ by less have no effect on the efficiency of least squares
+# Numbers with more significant digits are not taken for rounded.
+_MOST_DIGITS = 6
+
+
+def possible_laws(values: Array) -> tuple[str, ...]:
+    """The laws by which the noise of measurements of this form may grow with the prediction."""
+    given = to_numpy(values).astype(float)
+    low, high = np.quantile(given[np.isfinite(given)], (0.25, 0.75))
+    shares = ("binomial",) if low >= 0 and high <= 1 else ()
+    return "square", "linear", *shares, *(("digits",) if _are_rounded(given, values) else ())
+
+
+def _are_rounded(given: Values, values: Array) -> bool:
+    """Whether most values have few significant digits, and not all the same number of decimals."""
+    given = given[np.isfinite(given) & (given != 0)]
+    sizes = _first_digit(given)
+    scaled = 10.0 ** (_MOST_DIGITS - 1) * given / sizes
+    # Reading and scaling a number of few digits causes errors of a few units of rounding.
+    rounding = 8 * np.finfo(to_numpy(values).dtype).eps * 10.0**_MOST_DIGITS
+    rounded = np.abs(scaled - np.rint(scaled)) <= rounding
+    return bool(2 * np.sum(rounded) > len(given) and np.ptp(sizes) > 0)
+
+
+def relative_sizes(given: Any, y: Array) -> Array:
+    """Relative sizes of the noise of measurements y that a user states, over their median."""
+    reject_masked(given, "noise_scale")
+    values = np.asarray(to_numpy(given) if is_array(given) else given)
+    if values.shape != tuple(y.shape) or values.dtype.kind not in "iuf":
+        raise ValueError(
+            f"noise_scale has shape {values.shape} and dtype {values.dtype}; expected "
+            f"{tuple(y.shape)} numbers, the relative size of the noise of each measurement"
+        )
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise ValueError(
+            "noise_scale contains numbers that are not positive and finite; expected the relative "
+            "size of the noise of each measurement (leave out measurements that say nothing)"
+        )
+    return namespace(y).asarray(values / float(np.median(values.astype(float))), **like(y))

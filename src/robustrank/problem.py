@@ -33,7 +33,7 @@ from robustrank.linalg import (
     lower_median,
     symmetric_degrees_of_freedom,
 )
-from robustrank.noise import Conditions
+from robustrank.noise import Conditions, possible_laws, relative_sizes
 from robustrank.operators import (
     BatchedOperator,
     CenteredOperator,
@@ -147,17 +147,20 @@ class Problem:
     symmetric: bool = False  # whether M is known to be symmetric
     noise_scale: Array | None = None
     groups: Array | None = None
+    one: float = field(default=1.0, init=False, repr=False)  # the number one in the units of y
+    laws: tuple[str, ...] = field(default=(), init=False, repr=False)  # of the noise
 
     def __post_init__(self) -> None:
         given = _symmetrized(self.operator) if self.symmetric else self.operator
         object.__setattr__(self, "rank", _checked_rank(self.rank, given.matrix_shape))
         object.__setattr__(self, "y", _checked_measurements(self.y, given))
         if self.noise_scale is not None:
-            object.__setattr__(self, "noise_scale", _checked_sizes(self.noise_scale, self.y))
+            object.__setattr__(self, "noise_scale", relative_sizes(self.noise_scale, self.y))
         if self.groups is not None:
             xp = namespace(self.y)
             numbers = xp.asarray(self.groups, **like(self.y) | {"dtype": xp.int64})
             object.__setattr__(self, "groups", numbers)
+        object.__setattr__(self, "laws", possible_laws(self.y))
         object.__setattr__(self, "operator", CountedOperator(given, self.counter))
         _check_sizes(self)
         _warn_if_undersampled(self)
@@ -232,8 +235,15 @@ class Problem:
     @property
     def conditions(self) -> Conditions:
         """What the noise may depend on, for a problem whose A_i have equal norms."""
-        groups = {} if self.groups is None else {"groups": self.groups}
-        return Conditions(self.row_factors, float(self.scale), self.noise_scale, groups)
+        return Conditions(
+            self.operator.measurements,
+            self.row_factors,
+            float(self.scale),
+            self.one,
+            laws=self.laws,
+            known=self.noise_scale,
+            groups={} if self.groups is None else {"groups": self.groups},
+        )
 
     @property
     def numbers(self) -> int:
@@ -266,7 +276,8 @@ class Problem:
         xp = namespace(self.y)
         with np.errstate(over="ignore"):  # a measurement that overflows is an outlier
             y = xp.clip(self.y / units.measurement, min=-self._largest, max=self._largest)
-        return self._changed(operator=operator, y=y, row_factors=self.row_factors)
+        one = self.one / units.measurement
+        return self._changed(operator=operator, y=y, row_factors=self.row_factors, one=one)
 
     def _changed(self, **parts: Any) -> Problem:
         """The problem with some parts replaced, without checking them again."""
@@ -311,12 +322,12 @@ class Problem:
         xp = namespace(self.y)
         chosen = xp.asarray(rows, **like(self.y) | {"dtype": xp.int64})
         operator = SubsetOperator(self.operator, chosen)
-        noise_scale, groups = (
-            None if values is None else xp.take(values, chosen)
-            for values in (self.noise_scale, self.groups)
-        )
-        y = xp.take(self.y, chosen)
-        return self._changed(operator=operator, y=y, noise_scale=noise_scale, groups=groups)
+        of_each = {name: getattr(self, name) for name in ("y", "noise_scale", "groups")}
+        taken = {
+            name: None if values is None else xp.take(values, chosen)
+            for name, values in of_each.items()
+        }
+        return self._changed(operator=operator, **taken)
 
     def of_rank(self, rank: int) -> Problem:
         """The same measurements, for a matrix of another rank."""
@@ -438,24 +449,6 @@ def _checked_measurements(y: Any, operator: Operator) -> Array:
         )
     _check_not_degenerate(values)
     return values
-
-
-def _checked_sizes(given: Any, y: Array) -> Array:
-    """Relative sizes of noise, in units of their median."""
-    reject_masked(given, "noise_scale")
-    values = np.asarray(to_numpy(given) if is_array(given) else given)
-    if values.shape != tuple(y.shape) or values.dtype.kind not in "iuf":
-        raise ValueError(
-            f"noise_scale has shape {values.shape} and dtype {values.dtype}; expected "
-            f"{tuple(y.shape)} numbers, the relative size of the noise of each measurement"
-        )
-    if not (np.isfinite(values).all() and (values > 0).all()):
-        raise ValueError(
-            "noise_scale contains numbers that are not positive and finite; expected the relative "
-            "size of the noise of each measurement (leave out measurements that say nothing)"
-        )
-    relative = values / float(lower_median(values.astype(float)))
-    return namespace(y).asarray(relative, **like(y))
 
 
 def _check_not_degenerate(values: Array) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from robustrank.completion import (
 from robustrank.inputs import as_operator
 from robustrank.inputs.entries import Observed, Occupied, Usable, observed
 from robustrank.linalg import Factors, lower_median
+from robustrank.noise import possible_laws, relative_sizes
 from robustrank.problem import power_of_two
 from robustrank.result import (
     Certificate,
@@ -62,6 +64,7 @@ def complete(
     *,
     shape: tuple[int, int] | None = None,
     mask: Any = None,
+    noise_scale: Any = None,
     callback: Callback | None = None,
     time_limit: float | None = None,
     rng: Seed = 0,
@@ -88,6 +91,11 @@ def complete(
         (n1, n2) if X is a tuple; by default as large as the largest indices.
     mask
         Boolean, True where the entry of a matrix X is observed.
+    noise_scale
+        The size of the noise of each entry if it is known, positive numbers: a matrix, or a vector
+        for triples; only their ratios are used. By default, ``Result.noise_model`` is the model
+        with the most evidence: noise that is equal for all entries, that grows with the entry, or
+        with a level for each row or column.
     callback
         Called with a ``Progress`` object after every step; return True to stop.
     time_limit
@@ -135,13 +143,15 @@ def complete(
     run, generator = new_run(callback, time_limit), as_generator(rng)
     data = observed(X, shape, mask)
     _check_rank(rank, data.shape)
-    return returned(run, _completed(data, rank, generator, run))
+    known = _known_noise(data, noise_scale)
+    return returned(run, _completed(data, rank, generator, run, known))
 
 
 def robust_pca(
     X: Any,
     rank: int | None = None,
     *,
+    noise_scale: Any = None,
     callback: Callback | None = None,
     time_limit: float | None = None,
     rng: Seed = 0,
@@ -153,7 +163,7 @@ def robust_pca(
     X
         The matrix, without missing entries: an (n1, n2) array or a pandas data frame. Infinite
         values are allowed: they are missing, and marked as outliers.
-    rank, callback, time_limit, rng
+    rank, noise_scale, callback, time_limit, rng
         As for ``complete``.
 
     Returns
@@ -204,14 +214,34 @@ def robust_pca(
     if xp.isdtype(values.dtype, "real floating") and bool(xp.any(xp.isnan(values))):
         raise ValueError("X has missing entries (NaN); use complete(X)")
     if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.size > _LARGE):
-        return complete(X, rank, callback=callback, time_limit=time_limit, rng=rng)
+        return complete(
+            X, rank, noise_scale=noise_scale, callback=callback, time_limit=time_limit, rng=rng
+        )
+    if noise_scale is not None:
+        raise ValueError(
+            f"noise_scale is not used for matrices with more than {_LARGE:,} entries; leave it out"
+        )
     run, generator = new_run(callback, time_limit), as_generator(rng)
     _check_rank(rank, X.shape)
     return returned(run, _completed_by_columns(X, rank, generator, run))
 
 
+def _known_noise(data: Observed, noise_scale: Any) -> Array | None:
+    """The relative size of the noise of each entry if it was passed, also as a matrix."""
+    if noise_scale is None:
+        return None
+    given = frame_values(noise_scale) if is_frame(noise_scale) else noise_scale
+    if np.shape(given) == data.shape:
+        given = np.asarray(given)[to_numpy(data.rows), to_numpy(data.columns)]
+    return relative_sizes(given, data.values)
+
+
 def _completed(
-    data: Observed, rank: int | None, generator: np.random.Generator, run: Run
+    data: Observed,
+    rank: int | None,
+    generator: np.random.Generator,
+    run: Run,
+    known_noise: Array | None,
 ) -> Result:
     """The result for observed entries, also if the run is stopped."""
     unit = _unit(data.values)
@@ -228,7 +258,13 @@ def _completed(
         np.errstate(all="ignore"),
         limited_blas_threads(threads_for(int(data.values.shape[0]))),
     ):
-        sample = Sample.of(part.entries, usable.of(data.values) / unit)
+        sample = Sample.of(
+            part.entries,
+            usable.of(data.values) / unit,
+            None if known_noise is None else usable.of(known_noise),
+            1 / unit,
+            possible_laws(data.values),
+        )
 
         table: RankTable | None = None
         found: Solution | None = None
@@ -243,6 +279,10 @@ def _completed(
         inliers = xp.asarray(solution.inliers, device=like(solution.left)["device"])
         outliers = data.arranged(usable.flags_of_all(~xp.take(inliers, places)))
         residual = xp.take(sample.residual(solution.left, solution.right), places) * unit
+        noise_sizes = solution.noise_sizes
+        if noise_sizes is not None:  # of infinite entries, nothing is known
+            given = xp.take(noise_sizes, places)
+            noise_sizes = usable.values_of_all(given, xp.ones_like(data.values))
     rows, columns = part.missing(~solution.support.rows, ~solution.support.columns)
     result = _result(
         solution,
@@ -253,6 +293,7 @@ def _completed(
         left=left,
         right=right,
         outliers=data.returned(outliers) if data.as_frame is None else data.as_frame(outliers),
+        noise_sizes=noise_sizes,
         observations=SampledObservations(
             data.rows, data.columns, usable.values_of_all(residual, data.values)
         ),
@@ -322,6 +363,7 @@ def _result(
     return Result(
         certificate=certificate,
         noise=solution.noise * unit,
+        noise_model=replace(solution.noise_model, typical=solution.typical_entry * unit),
         typical_size=solution.typical * unit,
         cutoff=solution.cutoff * unit,
         stopped=run.stopped,

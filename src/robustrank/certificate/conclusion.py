@@ -32,6 +32,7 @@ from robustrank.certificate.parts import (
 )
 from robustrank.certificate.support import UNDETERMINED, Informing, Support, supported_part
 from robustrank.linalg import (
+    LEVERAGE_LIMIT,
     TangentMap,
     TangentView,
     frobenius_norm,
@@ -221,9 +222,7 @@ def _noise_examined(
         share = float(np.mean(np.abs(errors / spread)[informative] <= _PREDICTED * largest))
         typical = float(np.median(np.abs(errors[informative])))
     fitted = to_numpy(problem.y) / unit - values
-    # A fit reduces the residual of an inlier, and more so where the noise is small.
-    own = to_numpy(leverages(tangent, fit.weights, freedom))
-    comparable = scaled / np.sqrt(1 - own)
+    left = 1 - to_numpy(leverages(tangent, fit.weights, freedom, LEVERAGE_LIMIT))
     operator = problem.normalized().operator
 
     kept = xp.where(fit.weights > 0, residual, xp.zeros_like(residual))
@@ -235,7 +234,9 @@ def _noise_examined(
         # The weights are relative to that of the inlier with the least noise.
         matrix_error=float(np.min(spread[inlier])) * deviation * amplification / fit.norm,
         held_out_error=typical / half_normal_quantile(0.5) / null,
-        noise_statistics=noise_statistics(comparable[inside], fitted[inside], inlier[inside]),
+        noise_statistics=noise_statistics(
+            *(part[inside] for part in (scaled, fitted, inlier, left))
+        ),
         structure=residual_structure(largest_values),
     )
     return replace(certificate, objections=tuple(_tested_objections(certificate)))

@@ -41,6 +41,7 @@ def best_set(
     freedom: int,
     *,
     of_one_size: bool = True,
+    shares: Array | float = 1.0,
 ) -> BestSet:
     """The set of inliers with the most evidence.
 
@@ -50,6 +51,7 @@ def best_set(
     number of sets of N measurements. ``spread`` is the relative standard deviation of each
     measurement if it is an inlier. Measurements whose noise would exceed τ are not counted. If
     ``of_one_size``, the rejected measurements may have a common size, in proportion to their noise.
+    A measurement counts as its share of one, such as the share of its noise that a fit leaves.
     Arrays are (…, m).
     """
     xp = namespace(magnitudes)
@@ -61,8 +63,11 @@ def best_set(
     m = scaled.shape[-1]
     middle = ordered[..., (m - 1) // 2][..., None]
     informative = xp.astype(relative * middle < null_deviation, scaled.dtype)
+    chosen = xp.cumulative_sum(informative, axis=-1)
+    total = chosen[..., -1:]
+    if not isinstance(shares, float):
+        informative = informative * xp.take_along_axis(shares, order, axis=-1)
     count = xp.cumulative_sum(informative, axis=-1)
-    total = count[..., -1:]
     # Infinite and huge residuals are never part of the best set.
     finite = xp.clip(ordered, max=float(xp.finfo(scaled.dtype).max) ** 0.25)
     squares = xp.cumulative_sum(informative * finite**2, axis=-1)
@@ -71,10 +76,10 @@ def best_set(
     deviation = xp.maximum(xp.sqrt(squares / xp.clip(beyond, min=1.0)), least)
     levels = xp.cumulative_sum(informative * xp.log(null_deviation / relative), axis=-1)
     gain = levels / xp.clip(count, min=1.0) - xp.log(deviation)
-    evidence = beyond * gain - log_choices(total, count)
+    evidence = beyond * gain - log_choices(total, chosen)
     if of_one_size:
         evidence = evidence + _of_rejected(squares, count, levels, deviation)
-    eligible = (beyond > 0) & (2 * count > total) & (informative > 0)
+    eligible = (beyond > 0) & (2 * chosen > total) & (informative > 0)
     evidence = xp.where(eligible, evidence, xp.full_like(evidence, -math.inf))
     best = xp.argmax(evidence, axis=-1)[..., None]
     return BestSet(
@@ -221,12 +226,20 @@ class NoiseStatistics(NamedTuple):
         return self.growth > _CONSPICUOUS
 
 
-def noise_statistics(residual: Values, predicted: Values, inlier: Selection) -> NoiseStatistics:
-    """How much the residuals differ from noise; ``inlier`` is boolean."""
+def noise_statistics(
+    residual: Values, predicted: Values, inlier: Selection, left: Values
+) -> NoiseStatistics:
+    """How much the residuals differ from noise; ``inlier`` is boolean.
+
+    Residuals are relative to the noise of each measurement, of which the fit has left a share of
+    the variance, ``left``. What it follows most closely tells little about noise.
+    """
     magnitudes = np.abs(residual)
     cutoff = np.max(magnitudes[inlier], initial=0.0)
     near = np.count_nonzero((magnitudes > cutoff) & (magnitudes <= 2 * cutoff))
-    residual, predicted = residual[inlier], predicted[inlier]
+    inliers = np.count_nonzero(inlier)
+    telling = inlier & (left >= np.median(left[inlier], keepdims=True) / 2)
+    residual, predicted = (residual / np.sqrt(left))[telling], predicted[telling]
     cubes = residual**3
     spread = math.sqrt(float(np.sum(cubes**2)))
     if len(residual) <= 2 or spread == 0:
@@ -237,7 +250,7 @@ def noise_statistics(residual: Values, predicted: Values, inlier: Selection) -> 
         slant=float(np.sum(cubes * np.sign(predicted))) / spread,
         growth=float(growth) * math.sqrt(len(residual)),
         kurtosis=float(np.mean(residual**4) / np.mean(residual**2) ** 2),
-        near=near / len(residual),
+        near=near / inliers,
     )
 
 

@@ -55,7 +55,8 @@ def certified(
         return certificate
     certificate = replace(
         certificate,
-        matrix_error=held_out.matrix_error,
+        matrix_error=solution.error,
+        error_bound=held_out.matrix_error,
         held_out_error=_ratio(held_out.error, held_out.trivial),
         expected_error=_ratio(held_out.expected, held_out.trivial),
         trivial_error=held_out.trivial * unit,
@@ -75,10 +76,10 @@ def _objections(certificate: Certificate, solution: Solution) -> Iterator[str]:
         yield "errors of entries that were left out are not as the fit expects"
     if not (solution.statistics is None or solution.statistics.look_like_noise()):
         yield NOT_NOISE
-    if not certificate.matrix_error <= HELD_OUT_LIMIT:
+    if not certificate.error_bound <= HELD_OUT_LIMIT:
         yield (
             f"entries that were left out show that the error of the matrix may be "
-            f"{min(certificate.matrix_error, 1):.0%} of how much its entries vary"
+            f"{min(certificate.error_bound, 1):.0%} of how much its entries vary"
         )
     if not certificate.structure <= _STRUCTURE:
         yield STRUCTURED

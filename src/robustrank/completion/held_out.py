@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robustrank.backend import like, namespace
+from robustrank.backend import Array, epsilon, like, namespace
 from robustrank.completion.noisy_fit import NoisyFit
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.linalg import half_normal_quantile, lower_median, sample_quantile
@@ -28,7 +28,7 @@ class HeldOut:
     error: float  # the deviation of the errors
     expected: float  # what the noise and the uncertainty of the factors should leave
     trivial: float  # what the best constant leaves
-    noise: float  # the deviation of the noise in the fit
+    noise: float  # the part of the expected errors that is due to the noise
 
     @property
     def matrix_error(self) -> float:
@@ -53,21 +53,24 @@ def split(sample: Sample, rng: np.random.Generator) -> tuple[Sample, Sample]:
 
 def held_out_errors(left_out: Sample, fit: NoisyFit) -> HeldOut:
     """The errors of a fit at entries that were left out of it."""
-    at, values = left_out.by_rows, left_out.row_values
+    values = left_out.row_values
     xp = namespace(values)
-    p, q = xp.take(fit.left, at.owners, axis=0), xp.take(fit.right, at.others, axis=0)
-    errors = values - xp.sum(p * q, axis=1)
-    left = xp.take(fit.left_covariances, at.owners, axis=0)
-    right = xp.take(fit.right_covariances, at.others, axis=0)
-    uncertainty = (
-        xp.sum(p[:, :, None] * right * p[:, None, :], axis=(1, 2))
-        + xp.sum(q[:, :, None] * left * q[:, None, :], axis=(1, 2))
-        + xp.sum(left * right, axis=(1, 2))
-    )
+    prediction = left_out.by_rows.dot(*fit.factors)
+    errors, uncertainty = values - prediction, fit.variances_of_predictions(left_out)
+    noise = fit.noise * fit.model.sizes(prediction, left_out.conditions)
+    # Of rows with few entries, the prior is most of what is known.
+    deviation = xp.sqrt(noise**2 + xp.clip(uncertainty, max=float(lower_median(uncertainty))))
+
+    def typical(sizes: Array) -> float:
+        return float(sample_quantile(xp.abs(sizes), fit.inliers / 2)) / half_normal_quantile(0.5)
+
+    error = typical(errors)
+    expected = error / max(typical(errors / deviation), epsilon(values))
+    due_to_noise = float(lower_median((noise / deviation) ** 2))
     return HeldOut(
         count=left_out.size,
-        error=float(sample_quantile(xp.abs(errors), fit.inliers / 2)) / half_normal_quantile(0.5),
-        expected=math.sqrt(fit.noise**2 + float(lower_median(uncertainty))),
+        error=error,
+        expected=expected,
         trivial=robust_deviation(values - lower_median(values)),
-        noise=fit.noise,
+        noise=expected * math.sqrt(due_to_noise),
     )

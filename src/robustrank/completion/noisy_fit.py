@@ -14,11 +14,13 @@ import math
 from dataclasses import dataclass, replace
 
 from robustrank.backend import Array, epsilon, inverse_positive_definite, like, namespace, tiny
-from robustrank.completion.refinement import CUTOFF
+from robustrank.completion.refinement import CUTOFF, narrowed
 from robustrank.completion.ridge_path import NEGLIGIBLE
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.watch import Watch
-from robustrank.linalg import ROUNDINGS, Factors, point_of
+from robustrank.linalg import LEVERAGE_LIMIT, ROUNDINGS, Factors, point_of
+from robustrank.noise import EQUAL, NoiseModel
+from robustrank.noise_choice import ROUNDS, Residuals
 
 _FEWEST_INLIERS = 0.5
 
@@ -32,9 +34,11 @@ class NoisyFit:
     left_covariances: Array  # of each row of P, (n1, r, r)
     right_covariances: Array
     weights: Array  # the probability that each entry is an inlier, in the order of the rows
+    sizes: Array  # of the noise of each entry, relative to that of a typical one
     noise: float  # standard deviation
     inliers: float  # share
     outlier_deviation: float
+    model: NoiseModel = EQUAL
 
     @property
     def factors(self) -> Factors:
@@ -46,6 +50,22 @@ class NoisyFit:
         """The number of columns of the factors."""
         return int(self.left.shape[1])
 
+    def expected_error(self, rows: Array, columns: Array) -> float:
+        """The expected error of some rows and columns, boolean, relative to the norm of these."""
+        xp, flags = namespace(self.left), (rows, columns)
+        (S, P), (T, Q) = (
+            (
+                xp.sum(covariances * xp.astype(chosen, factor.dtype)[:, None, None], axis=0),
+                factor * xp.astype(chosen, factor.dtype)[:, None],
+            )
+            for factor, covariances, chosen in zip(
+                self.factors, (self.left_covariances, self.right_covariances), flags, strict=True
+            )
+        )
+        left, right = P.T @ P, Q.T @ Q
+        squares = float(xp.sum(S * right) + xp.sum(left * T) + xp.sum(S * T))
+        return math.sqrt(squares / max(float(xp.sum(left * right)), tiny(P)))
+
     def evidence(self, sample: Sample) -> float:
         """The logarithm of the likelihood, less what the factors have learned from the data.
 
@@ -55,10 +75,10 @@ class NoisyFit:
         residual = sample.residual(*self.factors)
         xp, learned = namespace(residual), 0.0
 
-        def density(share: float, deviation: float) -> Array:
+        def density(share: float, deviation: Array | float) -> Array:
             return share * xp.exp(-((residual / deviation) ** 2) / 2) / deviation
 
-        good = density(self.inliers, self.noise)
+        good = density(self.inliers, self.noise * self.sizes)
         bad = density(1 - self.inliers, self.outlier_deviation)
         densities = xp.log(good + bad + tiny(residual))
         for factor, covariances in (
@@ -68,11 +88,44 @@ class NoisyFit:
             prior = xp.sum(xp.log(_variances(factor, covariances, self.noise)))
             posterior = xp.linalg.slogdet(covariances)[1]
             learned += float(xp.sum(prior - posterior)) / 2
-        return float(xp.sum(densities)) - learned
+        return float(xp.sum(densities)) - learned - self.model.learned(sample.conditions)
+
+    def residuals(self, sample: Sample) -> Residuals:
+        """What the fit leaves of the entries that it was fitted to."""
+        residual, xp = sample.residual(*self.factors), namespace(self.left)
+        precision = self.weights / (self.noise * self.sizes) ** 2
+        of_row, of_column, _ = self._variances_of_predictions(sample)
+        # The leverages of an entry in the fits of its row and of its column.
+        own = (xp.clip(precision * one, max=LEVERAGE_LIMIT) for one in (of_row, of_column))
+        left = (1 - next(own)) * (1 - next(own))
+        prediction, typical = sample.row_values - residual, sample.deviation
+        return Residuals(residual, left, prediction, sample.conditions, self.model, typical)
+
+    def variances_of_predictions(self, sample: Sample) -> Array:
+        """How uncertain the factors leave the prediction of each entry of a sample."""
+        of_row, of_column, of_both = self._variances_of_predictions(sample)
+        return of_row + of_column + of_both
+
+    def _variances_of_predictions(self, sample: Sample) -> tuple[Array, Array, Array]:
+        """The parts of that which are due to the row of P, to the row of Q, and to both."""
+        at, xp = sample.by_rows, namespace(self.left)
+        p, q = xp.take(self.left, at.owners, axis=0), xp.take(self.right, at.others, axis=0)
+        left = xp.take(self.left_covariances, at.owners, axis=0)
+        right = xp.take(self.right_covariances, at.others, axis=0)
+        return (
+            xp.sum(q[:, :, None] * left * q[:, None, :], axis=(1, 2)),
+            xp.sum(p[:, :, None] * right * p[:, None, :], axis=(1, 2)),
+            xp.sum(left * right, axis=(1, 2)),
+        )
 
 
 def empirical_bayes(
-    sample: Sample, factors: Factors, watch: Watch, *, sweeps: int = 100, tolerance: float = 0.01
+    sample: Sample,
+    factors: Factors,
+    watch: Watch,
+    model: NoiseModel = EQUAL,
+    sweeps: int = 100,
+    tolerance: float = 0.01,
 ) -> NoisyFit:
     """The fit by alternating updates of the rows, the columns and the distributions.
 
@@ -80,43 +133,48 @@ def empirical_bayes(
     ----------
     sample, factors, watch
         The entries, factors that are roughly right, and what the progress is reported to.
+    model
+        What the size of the noise depends on.
     sweeps
         The largest number of updates.
     tolerance
         Stop when a typical predicted entry changes by less than this, in units of the noise.
     """
-    fit = _start(sample, factors)
+    fit = _start(sample, factors, model)
     predicted = sample.by_rows.dot(*fit.factors)
     for sweep in range(sweeps):
         fit = _without_empty_columns(_swept(sample, fit))
         previous, predicted = predicted, sample.by_rows.dot(*fit.factors)
         watch.report((sweep + 1) / sweeps, *fit.factors)
-        if robust_deviation(predicted - previous) < tolerance * fit.noise:
+        if robust_deviation((predicted - previous) / fit.sizes) < tolerance * fit.noise:
             break
     return fit
 
 
-def _start(sample: Sample, factors: Factors) -> NoisyFit:
+def _start(sample: Sample, factors: Factors, model: NoiseModel) -> NoisyFit:
     P, Q = point_of(*factors).balanced
     xp, r = namespace(P), int(P.shape[1])
-    noise = max(robust_deviation(sample.residual(P, Q)), sample.tolerance)
+    sizes = model.sizes(sample.by_rows.dot(P, Q), sample.conditions)
+    noise = max(robust_deviation(sample.residual(P, Q) / sizes), sample.tolerance)
     return NoisyFit(
         left=P,
         right=Q,
         left_covariances=xp.zeros((P.shape[0], r, r), **like(P)),
         right_covariances=xp.zeros((Q.shape[0], r, r), **like(Q)),
         weights=xp.ones_like(sample.row_values),
+        sizes=sizes,
         noise=noise,
         inliers=0.9,
         outlier_deviation=max(sample.deviation, CUTOFF * noise),
+        model=model,
     )
 
 
 def _swept(sample: Sample, fit: NoisyFit) -> NoisyFit:
     """The fit after one update of everything."""
     xp = namespace(fit.left)
-    probabilities = _probabilities(fit, sample.residual(*fit.factors))
-    weights, column_weights = sample.in_both_orders(probabilities)
+    probabilities = _probabilities(fit, sample)
+    weights, column_weights = sample.in_both_orders(probabilities / fit.sizes**2)
     left_variances = _variances(fit.left, fit.left_covariances, fit.noise)
     right_variances = _variances(fit.right, fit.right_covariances, fit.noise)
     P, left_covariances, _ = _posterior(
@@ -131,9 +189,9 @@ def _swept(sample: Sample, fit: NoisyFit) -> NoisyFit:
     outer = Q[:, :, None] * Q[:, None, :]
     certain = sample.by_columns.normal_matrices(column_weights, P)
     expected = xp.sum(moments * (outer + right_covariances)) - xp.sum(certain * outer)
-    total = max(float(xp.sum(weights)), 1.0)
+    total = max(float(xp.sum(probabilities)), 1.0)
     noise = math.sqrt(max(float(xp.sum(weights * residual**2) + expected), 0.0) / total)
-    outlying = 1 - weights
+    outlying = 1 - probabilities
     spread = float(xp.sum(outlying * residual**2)) / max(float(xp.sum(outlying)), 1.0)
     noise = max(noise, epsilon(P) * sample.deviation)
     return replace(
@@ -142,21 +200,34 @@ def _swept(sample: Sample, fit: NoisyFit) -> NoisyFit:
         right=Q,
         left_covariances=left_covariances,
         right_covariances=right_covariances,
-        weights=weights,
+        weights=probabilities,
+        sizes=fit.model.sizes(sample.by_rows.dot(P, Q), sample.conditions),
         noise=noise,
         inliers=max(total / (sample.size + 1), _FEWEST_INLIERS),
         outlier_deviation=max(math.sqrt(spread), CUTOFF * noise),
     )
 
 
-def _probabilities(fit: NoisyFit, residual: Array) -> Array:
-    """The probability of each entry to be an inlier."""
+def _probabilities(fit: NoisyFit, sample: Sample) -> Array:
+    """The probability of each entry to be an inlier.
 
-    def log_density(share: float, deviation: float) -> Array:
-        return math.log(share / deviation) - residual**2 / (2 * deviation**2)
+    If the sizes of the noise differ, the fit follows an entry with little noise most closely: then
+    each entry is compared with what the others predict.
+    """
+    given = fit.residuals(sample)
+    xp, variance = namespace(given.left), (fit.noise * fit.sizes) ** 2
+    errors, uncertain = given.residual, 0.0
+    if fit.model != EQUAL:
+        errors = given.residual / given.left
+        uncertain = fit.variances_of_predictions(sample) / given.left
 
-    odds = log_density(1 - fit.inliers, fit.outlier_deviation) - log_density(fit.inliers, fit.noise)
-    return (1 - namespace(residual).tanh(odds / 2)) / 2
+    def log_density(share: float, variance: Array | float) -> Array:
+        total = variance + uncertain
+        return math.log(share) - (xp.log(total) + errors**2 / total) / 2
+
+    odds = log_density(1 - fit.inliers, fit.outlier_deviation**2)
+    odds = odds - log_density(fit.inliers, variance)
+    return (1 - xp.tanh(odds / 2)) / 2
 
 
 def _variances(factor: Array, covariances: Array, noise: float) -> Array:
@@ -197,3 +268,22 @@ def _without_empty_columns(fit: NoisyFit) -> NoisyFit:
         left_covariances=take(take(fit.left_covariances, kept, axis=1), kept, axis=2),
         right_covariances=take(take(fit.right_covariances, kept, axis=1), kept, axis=2),
     )
+
+
+def with_noise_model(sample: Sample, fit: NoisyFit, watch: Watch) -> NoisyFit:
+    """The fit with the noise model that its residuals support, if that has more evidence.
+
+    The residuals at one fit support a model, and the fit with that model others.
+    """
+    best, evidence = fit, fit.evidence(sample)
+    for _ in range(ROUNDS):
+        model = fit.residuals(sample).chosen()
+        if model.is_near(fit.model):
+            break
+        sizes = model.sizes(sample.by_rows.dot(*fit.factors), sample.conditions)
+        width = 2 * robust_deviation(sample.residual(*fit.factors) / sizes)
+        near = narrowed(sample, fit.factors, width, watch, sizes)
+        fit = empirical_bayes(sample, near.factors, watch, model)
+        if (found := fit.evidence(sample)) > evidence:
+            best, evidence = fit, found
+    return best

@@ -53,6 +53,7 @@ def narrowed(
     factors: Factors,
     width: float,
     watch: Watch,
+    sizes: Array | float = 1.0,
     *,
     decay: float = 0.3,
     steps: int = 6,
@@ -65,6 +66,8 @@ def narrowed(
         The entries, the factors to begin with, and what the progress is reported to.
     width
         The width of the weights to begin with; the cutoff of the fit is twice the last one.
+    sizes
+        Of the noise of each entry, relative to a typical one, in which the width is measured.
     decay
         The factor from one width to the next.
     steps
@@ -73,11 +76,11 @@ def narrowed(
     fit = Fit(point_of(*factors), 2 * width)
     for step in range(steps):
         residual = sample.residual(*fit.factors)
-        deviation = robust_deviation(residual)
+        deviation = robust_deviation(residual / sizes)
         least = 2 * deviation  # narrower weights would reject noise
         width = max(width * decay, least)
         accuracy = _ACCURACY * deviation / sample.deviation
-        weights = soft_weights(residual, width)
+        weights = soft_weights(residual / sizes, width) / sizes**2
         point, _ = _step(sample, fit.point, weights, residual, accuracy, damping=accuracy)
         fit = Fit(point, 2 * width, has_noise=width <= least)
         watch.report((step + 1) / steps, *fit.factors)

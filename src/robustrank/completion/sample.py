@@ -18,6 +18,7 @@ from robustrank.linalg import (
     leading_svd_by_products,
     lower_median,
 )
+from robustrank.noise import Conditions
 from robustrank.operators import Entries, EntryTangent, SortedEntries
 
 Vector = np.ndarray[Any, Any]
@@ -36,10 +37,22 @@ class Sample:
     column_values: Array
     row_places: Array  # for each entry in the order of the columns, its place in that of the rows
     column_places: Array  # and the other way round
+    known_noise: Array | None = None  # relative sizes, in the order of the rows
+    one: float = 1.0  # the number one in the units of the values
+    laws: tuple[str, ...] = ()  # by which the noise may grow with the entry
 
     @staticmethod
-    def of(entries: Entries, values: Array) -> Sample:
-        """The sample of values in the order of the entries as they were given."""
+    def of(
+        entries: Entries,
+        values: Array,
+        known_noise: Array | None = None,
+        one: float = 1.0,
+        laws: tuple[str, ...] = (),
+    ) -> Sample:
+        """The sample of values, in the order of the entries as they were given.
+
+        So are the relative sizes of their noise if they are known.
+        """
         take = namespace(values).take
         row_places = take(entries.row_places, entries.column_order)
         return Sample(
@@ -49,6 +62,9 @@ class Sample:
             column_values=take(values, entries.column_order),
             row_places=row_places,
             column_places=inverse_permutation(row_places),
+            known_noise=None if known_noise is None else take(known_noise, entries.row_order),
+            one=one,
+            laws=laws,
         )
 
     @property
@@ -110,6 +126,9 @@ class Sample:
             column_values=xp.take(self.column_values, column_chosen),
             row_places=row_places,
             column_places=inverse_permutation(row_places),
+            known_noise=None if self.known_noise is None else xp.take(self.known_noise, row_chosen),
+            one=self.one,
+            laws=self.laws,
         )
 
     def thinned(self, most: int, rng: np.random.Generator) -> tuple[Sample, Array]:
@@ -126,6 +145,19 @@ class Sample:
         drawn = xp.asarray(rng.random(self.size), **like(self.row_values))
         kept = drawn * xp.astype(fewest, self.row_values.dtype) < most
         return self.subset(kept), kept
+
+    @property
+    def conditions(self) -> Conditions:
+        """What the noise may depend on."""
+        return Conditions(
+            count=self.size,
+            row_factors=1.0,
+            typical=self.deviation * half_normal_quantile(0.5),
+            one=self.one,
+            laws=self.laws,
+            known=self.known_noise,
+            groups={"rows": self.by_rows.owners, "columns": self.by_rows.others},
+        )
 
     def fit_rows(self, P: Array, Q: Array, width: float, ridge: float) -> Array:
         """P fitted again, given Q; see ``SortedEntries.fit``."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robustrank.backend import Array, namespace, to_numpy
+from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.certificate import (
     MARGIN,
     NoiseStatistics,
@@ -26,7 +26,7 @@ from robustrank.completion.held_out import (
     held_out_errors,
     split,
 )
-from robustrank.completion.noisy_fit import NoisyFit, empirical_bayes
+from robustrank.completion.noisy_fit import NoisyFit, empirical_bayes, with_noise_model
 from robustrank.completion.refinement import CUTOFF, Fit, narrowed, polished
 from robustrank.completion.ridge_path import PathPoint, RidgePath, candidate_ranks, is_confined
 from robustrank.completion.sample import (
@@ -43,7 +43,15 @@ from robustrank.completion.single_rows import (
     undecided_refitted,
 )
 from robustrank.completion.watch import Watch
-from robustrank.linalg import Factors, Point, TangentMap, degrees_of_freedom, point_of
+from robustrank.linalg import (
+    Factors,
+    Point,
+    TangentMap,
+    degrees_of_freedom,
+    half_normal_quantile,
+    point_of,
+)
+from robustrank.noise import EQUAL, KNOWN, NoiseModel
 from robustrank.result import FIRST_RANKS, PROGRESS, RankRow, RankTable, left_out_error
 
 _REPAIRS = 4
@@ -67,14 +75,22 @@ class Solution:
     noise: float  # standard deviation; zero if the data is exact
     typical: float  # the size of a typical entry
     tolerance: float = 0.0  # the largest residual of an exact fit, relative to a typical entry
+    noise_model: NoiseModel = EQUAL
+    noise_sizes: Array | None = None  # relative, of each entry; None: equal for all
     held_out: HeldOut | None = None  # only with noise
     structure: float = 0.0
+    error: float = 0.0  # expected, of the decided part, relative to its norm
     statistics: NoiseStatistics | None = None  # of the residuals in the part that is decided
 
     @property
     def rank(self) -> int:
         """The number of components."""
         return int(self.left.shape[1])
+
+    @property
+    def typical_entry(self) -> float:
+        """The median of absolute values, if the typical size is that of normal ones."""
+        return self.typical * half_normal_quantile(0.5)
 
     @property
     def is_exact(self) -> bool:
@@ -358,19 +374,23 @@ class Search:
         stage, watch = f"noise, rank {rank}", self._watch
         end, narrow = self._narrowed(scaled, look, rank, stage)
         watch.begin(stage)
+        model = EQUAL if given.known_noise is None else KNOWN
         fits = [
-            empirical_bayes(given, self._in_user_units(*factors), watch)
+            empirical_bayes(given, self._in_user_units(*factors), watch, model)
             for factors in ((end.left, end.right), narrow.factors)
         ]
-        return max(((fit.evidence(given), fit) for fit in fits), key=lambda one: one[0])
+        best = max(fits, key=lambda fit: fit.evidence(given))
+        best = with_noise_model(given, best, watch)
+        return best.evidence(given), best
 
     def _noisy_result(self, start: NoisyFit, errors: HeldOut) -> Solution:
         """The solution with all entries, from the fit without those that were left out."""
         sample = self._sample
-        fit = self._repaired_noisy(empirical_bayes(sample, start.factors, self._watch))
-        fit = self._without_surplus(fit)
+        fit = self._repaired_noisy(empirical_bayes(sample, start.factors, self._watch, start.model))
+        fit = with_noise_model(sample, self._without_surplus(fit), self._watch)
         inliers = to_numpy(fit.weights) > 0.5
-        residual = fit.weights * sample.residual(*fit.factors)
+        xp = namespace(fit.left)
+        residual = fit.weights * sample.residual(*fit.factors) / fit.sizes
         point = point_of(*fit.factors)
         support = self._supported(sample, point, inliers, CUTOFF * fit.noise)
         return Solution(
@@ -379,9 +399,17 @@ class Search:
             support,
             fit.noise,
             sample.deviation,
+            noise_model=fit.model,
+            noise_sizes=None if fit.model == EQUAL else fit.sizes,
             held_out=errors,
+            error=fit.expected_error(
+                *(
+                    xp.asarray(one, device=like(residual)["device"])
+                    for one in (support.rows, support.columns)
+                )
+            ),
             structure=self._structure(sample, residual),
-            statistics=_statistics(sample, fit.factors, inliers, support),
+            statistics=_statistics(sample, fit, inliers, support),
         )
 
     def _without_surplus(self, fit: NoisyFit) -> NoisyFit:
@@ -390,7 +418,7 @@ class Search:
         They fit outliers. Each component may be the one; a rough fit without it shows that.
         """
         while (lower := self._without_a_surplus_component(fit)) is not None:
-            fit = self._repaired_noisy(empirical_bayes(self._sample, lower, self._watch))
+            fit = self._repaired_noisy(empirical_bayes(self._sample, lower, self._watch, fit.model))
         return fit
 
     def _without_a_surplus_component(self, fit: NoisyFit) -> Factors | None:
@@ -401,7 +429,9 @@ class Search:
         for component in reversed(range(fit.rank)):
             others = [k for k in range(fit.rank) if k != component]
             factors = point.scaled_left[:, others], point.right[:, others]
-            lower = empirical_bayes(self._sample, factors, self._watch, sweeps=_ROUGH_SWEEPS)
+            lower = empirical_bayes(
+                self._sample, factors, self._watch, fit.model, sweeps=_ROUGH_SWEEPS
+            )
             if lower.evidence(self._sample) >= evidence:
                 return lower.factors
         return None
@@ -413,7 +443,7 @@ class Search:
             after, changed = repaired(self._sample, before, self._rng)
             if not changed:
                 break
-            fit = empirical_bayes(self._sample, after.factors, self._watch)
+            fit = empirical_bayes(self._sample, after.factors, self._watch, fit.model)
         return fit
 
     def _in_user_units(self, P: Array, Q: Array) -> Factors:
@@ -441,16 +471,20 @@ def _is_by_chance(gained: int, shape: tuple[int, int], lower: int, higher: int) 
 
 
 def _statistics(
-    sample: Sample, factors: Factors, inliers: Vector, support: Support
+    sample: Sample, fit: NoisyFit, inliers: Vector, support: Support
 ) -> NoiseStatistics:
     """What the residuals look like in the part that is decided."""
     at = sample.by_rows
     decided = support.rows[to_numpy(at.owners)] & support.columns[to_numpy(at.others)]
-    residual, predicted = (
+    left, residual, predicted = (
         to_numpy(values)[decided].astype(float)
-        for values in (sample.residual(*factors), at.dot(*factors))
+        for values in (
+            fit.residuals(sample).left,
+            sample.residual(*fit.factors) / fit.sizes,
+            at.dot(*fit.factors),
+        )
     )
-    return noise_statistics(residual, predicted, inliers[decided])
+    return noise_statistics(residual, predicted, inliers[decided], left)
 
 
 def _zero_solution(sample: Sample) -> Solution | None:

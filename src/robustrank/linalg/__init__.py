@@ -1,6 +1,7 @@
 """Numerical linear algebra written once for all array libraries."""
 
 from robustrank.linalg.least_squares import (
+    LEVERAGE_LIMIT,
     MOST_LEVERAGE,
     ROUNDINGS,
     conjugate_gradient_iterates,
@@ -65,6 +66,7 @@ from robustrank.linalg.vectors import (
 
 __all__ = [
     "BLOCK_ENTRIES",
+    "LEVERAGE_LIMIT",
     "MOST_LEVERAGE",
     "ROUNDINGS",
     "TOLERANCE",

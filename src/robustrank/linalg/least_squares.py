@@ -121,8 +121,11 @@ def solve_directly(
     return from_vector(solve_positive_definite(matrix, as_vector(right)), right.shape[-1])
 
 
+_NEWTON_STEPS = 10
 # With very few inliers leverages are only known roughly; none is taken to be larger.
 MOST_LEVERAGE = 0.95
+# Where residuals are compared with their own noise, leverages are only limited by rounding.
+LEVERAGE_LIMIT = 1 - 1e-6
 
 
 def share_left(freedom: float, count: int) -> float:
@@ -150,13 +153,31 @@ def leverages(
 ) -> Array:
     """The leverage of each measurement in weighted least squares, (m,), at most ``most``.
 
-    For large problems it is taken to be in proportion to the weight.
+    For large problems the fit without a measurement is taken to know all of them equally well.
     """
     xp = namespace(weights)
-    mean = weights * (freedom / max(float(xp.sum(weights)), freedom / MOST_LEVERAGE))
     unit = unit_leverages(tangent, weights)
-    own = mean if unit is None else weights * unit
-    return xp.clip(xp.where(xp.isfinite(own), own, mean), min=0.0, max=most)
+    if unit is None:
+        own = _typical_leverages(weights, freedom)
+    else:
+        own = weights * unit
+        own = xp.where(xp.isfinite(own), own, _typical_leverages(weights, freedom))
+    return xp.clip(own, min=0.0, max=most)
+
+
+def _typical_leverages(weights: Array, freedom: int) -> Array:
+    """Leverages w κ / (1 + w κ), where κ is such that their sum is the degrees of freedom.
+
+    κ is the variance with which the other measurements predict a typical one, in units of the
+    noise variance. Newton's method approaches it from below.
+    """
+    xp = namespace(weights)
+    variance = freedom / xp.clip(xp.sum(weights), min=freedom / MOST_LEVERAGE)
+    for _ in range(_NEWTON_STEPS):
+        own = weights * variance / (1 + weights * variance)
+        slope = xp.sum(own * (1 - own)) / variance
+        variance = variance + xp.clip((freedom - xp.sum(own)) / slope, min=0.0)
+    return weights * variance / (1 + weights * variance)
 
 
 def _definite_normal_matrix(tangent: TangentMap, weights: Array, damping: Array) -> Array | None:

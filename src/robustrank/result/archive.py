@@ -44,7 +44,7 @@ _ENTRIES = ("rows", "columns", "residuals")
 _LABELS = ("row_labels", "column_labels")
 _UNDECIDED = ("undecided_rows", "undecided_columns")
 _READ = {
-    *("header", "outliers", "residual", "values", "history"),
+    *("header", "outliers", "residual", "values", "history", "noise_sizes"),
     *(*_FACTORS, *_ALTERNATIVE, *_ENTRIES, *_LABELS, *_UNDECIDED),
 }
 
@@ -63,6 +63,8 @@ def save(result: Result, path: PathLike) -> None:
             arrays["values"] = values
         case observations:
             arrays |= dict(zip(_ENTRIES, map(to_numpy, observations.all()), strict=True))
+    if result.noise_sizes is not None:
+        arrays["noise_sizes"] = to_numpy(result.noise_sizes)
     if result.alternative is not None:
         arrays |= {
             "alternative_left": to_numpy(result.alternative.left),
@@ -173,6 +175,7 @@ def _result(arrays: dict[str, Matrix], header: dict[str, Any]) -> Result:
         observations=observations,
         undecided_rows=undecided_rows,
         undecided_columns=undecided_columns,
+        noise_sizes=_noise_sizes(arrays.get("noise_sizes"), observations),
         alternative=_alternative(arrays, header["alternative"]),
         history=_history(arrays, of_entries),
         row_labels=row_labels,
@@ -230,6 +233,20 @@ def _observations(
         )
     _check(residuals.dtype == left.dtype, "the dtype of an array")
     return SampledObservations(rows, columns, residuals), [shape, residuals.shape]
+
+
+def _noise_sizes(sizes: Matrix | None, observations: Observations) -> Matrix | None:
+    """The relative size of the noise of each measurement, positive."""
+    _check(
+        sizes is None
+        or bool(
+            sizes.dtype in _REAL
+            and sizes.shape == observations.residuals.shape
+            and (sizes > 0).all()
+        ),
+        "'noise_sizes'",
+    )
+    return sizes
 
 
 def _labels(labels: Any, undecided: Matrix, described: Any, size: int) -> tuple[Any, Matrix]:

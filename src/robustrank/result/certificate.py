@@ -164,8 +164,11 @@ class Certificate:
     prediction_error
         The expected error for an unused measurement, relative like ``noise``.
     matrix_error
-        The expected error of the matrix due to noise, relative to its norm; of a completion, an
-        upper bound relative to how much the entries vary, and zero without noise.
+        The expected error of the matrix due to noise, relative to its norm, in the rows and columns
+        that are decided; zero without noise.
+    error_bound
+        What the error may be at most, with what the residuals cannot exclude: of a completion, what
+        the errors of entries that were left out have beyond the noise.
     held_out_error
         The error of predictions of measurements that were left out of the fit, relative to
         ``trivial_error``.
@@ -223,6 +226,7 @@ class Certificate:
     required_evidence: float = math.nan
     prediction_error: float = math.nan
     matrix_error: float = math.nan
+    error_bound: float = math.nan
     held_out_error: float = math.nan
     expected_error: float = math.nan
     trivial_error: float = math.nan

@@ -76,6 +76,9 @@ class Result:
         What the size of the noise of a measurement depends on, a ``NoiseModel``: the same for all,
         in proportion to the norms of the A_i or to sizes that were passed, or growing with the
         prediction; and whether groups have levels of their own.
+    noise_sizes
+        The standard deviation of the noise of each measurement or entry, relative to ``noise``;
+        None if all are equal.
     typical_size
         The standard deviation of normal values of the size of typical measurements.
     cutoff
@@ -151,6 +154,7 @@ class Result:
     undecided_rows: Vector = field(default_factory=lambda: np.zeros(0, int))
     undecided_columns: Vector = field(default_factory=lambda: np.zeros(0, int))
     noise_model: NoiseModel = EQUAL
+    noise_sizes: Array | None = field(default=None, repr=False)
     alternative: Alternative | None = None
     rank_table: RankTable | None = None
     remedy: str = ""

@@ -9,17 +9,16 @@ from typing import Any, NamedTuple
 
 from robustrank.backend import to_numpy
 from robustrank.certificate import exact_tolerance, noise_statistics
-from robustrank.linalg import sample_quantile
+from robustrank.linalg import LEVERAGE_LIMIT, leverages, sample_quantile
 from robustrank.noise import EQUAL, KNOWN, PROPORTIONAL, NoiseModel
+from robustrank.noise_choice import ROUNDS, Residuals
 from robustrank.problem import Problem
-from robustrank.search.noise_choice import chosen_noise, support
 from robustrank.search.results import Found
 from robustrank.solvers import Outcome, Solver
 from robustrank.solvers.evidence_fit import EvidenceFit, EvidenceFitState
 from robustrank.solvers.group_fit import Fault, GroupFit, GroupFitState
 
 _SIMILAR = 1.5
-_ROUNDS = 12  # of estimating the numbers of a noise model and fitting with it
 # Two groups are looked for if the fit has at least this much evidence for each degree of freedom:
 # a compromise between them explains most of what is measured.
 _COMPROMISE = 0.5
@@ -74,22 +73,28 @@ class FinalFit:
     def _with_numbers_of_noise(self, problem: Problem, best: Fitted) -> Fitted:
         """The fit with a noise model whose numbers are estimated, if that has more evidence.
 
-        The residuals at one fit support a model, and the fit with that model others.
+        The residuals at one fit support a model, and the fit with that model others: the numbers
+        are those that a fit with them supports.
         """
         unit = problem.with_unit_rows.normalized()
-        supported = support(unit, best.state, best.solver.noise)
-        for _ in range(_ROUNDS):
-            noise = chosen_noise(unit, best.state, best.solver.noise)
-            if noise == best.solver.noise:
+        residuals = _residuals(unit, best)
+        density, fitted = residuals.density, best
+        for _ in range(ROUNDS):
+            before, noise = fitted.solver.noise, residuals.chosen()
+            if noise == before:
                 break
-            fit = replace(best.solver, initial=best.state.point, noise=noise)
-            fitted = self._fitted(problem, fit)
-            if fitted is None:
+            again = self._fitted(
+                problem, replace(fitted.solver, initial=fitted.state.point, noise=noise)
+            )
+            if again is None:
                 break
-            before, supported = supported, support(unit, fitted.state, noise)
-            if not supported > before + 0.5:
+            gain = again.evidence - fitted.state.evidence
+            fitted = again._replace(evidence=fitted.evidence + gain)
+            residuals = _residuals(unit, again)
+            if residuals.density > density:
+                best, density = fitted, residuals.density
+            if noise.is_near(before):
                 break
-            best = fitted
         return best
 
     def _fitted(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
@@ -116,7 +121,22 @@ def _possible_noise(problem: Problem) -> Sequence[NoiseModel]:
     if problem.noise_scale is not None:
         return (KNOWN,)
     low, high = (float(sample_quantile(problem.row_factors, p)) for p in (0.1, 0.9))
-    return (PROPORTIONAL, EQUAL) if high > _SIMILAR * low else (PROPORTIONAL,)
+    equal = (EQUAL,) if high > _SIMILAR * low else ()
+    return PROPORTIONAL, *equal
+
+
+def _residuals(unit: Problem, fitted: Fitted) -> Residuals:
+    """What a fit of a normalized problem with rows of equal norm leaves."""
+    state = fitted.state
+    own = leverages(state.tangent, state.weights, unit.degrees_of_freedom, LEVERAGE_LIMIT)
+    return Residuals(
+        state.residual,
+        1 - own,
+        unit.y - state.residual,
+        unit.conditions,
+        fitted.solver.noise,
+        float(unit.trivial_deviation),
+    )
 
 
 def _leaves_only_rounding(problem: Problem, fitted: Fitted) -> bool:
@@ -127,12 +147,10 @@ def _possible_faults(problem: Problem, best: Fitted) -> Iterator[Fault]:
     """What may distinguish two groups of sensors that a fit compromises between."""
     if best.evidence < _COMPROMISE * problem.degrees_of_freedom:
         return
-    unit, state = problem.with_unit_rows.normalized(), best.state
-    prediction = unit.y - state.residual
-    sizes = best.solver.noise.sizes(prediction, unit.conditions)
-    statistics = noise_statistics(
-        *map(to_numpy, (state.residual / sizes, prediction, state.weights > 0))
-    )
+    residuals = _residuals(problem.with_unit_rows.normalized(), best)
+    sizes = best.solver.noise.sizes(residuals.prediction, residuals.conditions)
+    given = residuals.residual / sizes, residuals.prediction, best.state.weights > 0, residuals.left
+    statistics = noise_statistics(*map(to_numpy, given))
     if statistics.suggest_offsets():
         yield Fault.OFFSET
     if statistics.suggest_gains():

@@ -123,6 +123,7 @@ def assemble(
         observations=Measurements(residual / problem.row_factors),
         noise=0.0 if certificate.is_exact else certificate.sigma,
         noise_model=replace(solver.noise, typical=float(unit.scale)),
+        noise_sizes=sizes / problem.row_factors,
         typical_size=float(problem.typical_deviation),
         cutoff=None if cutoff is None else float(cutoff * units.measurement),
         stopped=outcome.reason if certificate.objections else None,

@@ -17,15 +17,17 @@ import scipy.linalg
 
 from robustrank.backend import Array, epsilon, like, namespace, to_numpy
 from robustrank.linalg import (
+    LEVERAGE_LIMIT,
     TangentMap,
     admissible,
     as_vector,
+    leverages,
     normal_matrix,
     null_directions,
     quadratic_forms,
     solve_normal_equations,
 )
-from robustrank.operators import EntryTangent
+from robustrank.operators import Entries, EntryTangent, Operator
 
 Matrix = np.ndarray[Any, Any]
 
@@ -80,6 +82,20 @@ class TangentCovariance:
         count = tangent.measurements
         units = (xp.asarray(np.eye(1, count, k)[0], **like(self.weights)) for k in range(count))
         return self._by_solving(tangent.adjoint(unit) for unit in units)
+
+    def of_own_measurements(self, operator: Operator, freedom: int) -> Matrix:
+        """The variances of what the tangent map itself measures, which is that of the operator.
+
+        If the matrix is too large, all have the one for which the leverages sum up to ``freedom``.
+        """
+        if self._inverse is not None:
+            if isinstance(operator, Entries):
+                return self.of_entries(to_numpy(operator.rows), to_numpy(operator.columns))
+            return self.of_functionals(self.tangent)
+        own = to_numpy(leverages(self.tangent, self.weights, freedom, LEVERAGE_LIMIT))
+        used = to_numpy(self.weights) > 0
+        variances = (own[used] / (1 - own[used])) / to_numpy(self.weights)[used]
+        return np.full(len(own), float(np.median(variances)))
 
     def of_vectors(self, vectors: Matrix) -> Matrix:
         """The variances of functionals with given tangent vectors, (k, n1 + n2, r)."""

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from robustrank.backend import Array, like, namespace, to_numpy
-from robustrank.linalg import degrees_of_freedom, point_of
+from robustrank.linalg import LEVERAGE_LIMIT, degrees_of_freedom, point_of
 from robustrank.operators import Entries, Operator
 from robustrank.problem import Problem
 from robustrank.result import Result, SampledObservations
 from robustrank.uncertainty.covariance import TangentCovariance
-from robustrank.uncertainty.residuals import left_out_over_deviation, outlier_probability
+from robustrank.uncertainty.residuals import outlier_probability
 
 Matrix = np.ndarray[Any, Any]
 AsOperator = Callable[[Any, tuple[int, int]], Operator]
@@ -117,9 +117,21 @@ class ErrorBars:
 
     def outlier_probabilities(self) -> Matrix:
         """The probability that each measurement is an outlier, (m,)."""
-        given = self.residual / self.sizes, self.inlier, self.freedom, self.deviation
-        scaled = left_out_over_deviation(*given)
-        return np.asarray(np.isinf(scaled), float) if self.is_exact else outlier_probability(scaled)
+        if self.is_exact:
+            return np.asarray(~self.inlier, float)
+        return outlier_probability(self._left_out_over_deviation())
+
+    def _left_out_over_deviation(self) -> Matrix:
+        """Residuals as if each measurement had been left out, over their standard deviation.
+
+        With a leverage of h, a fit reduces the residual of a measurement that it uses to 1 − h, and
+        predicts it without using it with a variance of σ² / (1 − h). One that it does not use is
+        predicted with a variance that is added to that of its noise.
+        """
+        variances = self.covariance.of_own_measurements(self.operator, self.freedom)
+        relative = variances / np.square(self.sizes)
+        left = np.where(self.inlier, 1 - np.minimum(relative, LEVERAGE_LIMIT), 1 + relative)
+        return np.asarray(self.residual / (self.deviation * self.sizes * np.sqrt(left)))
 
     def _in_user_units(self, variances: Matrix) -> Matrix:
         return self.scale * self.deviation * np.sqrt(np.maximum(variances, 0.0))
@@ -129,10 +141,7 @@ def recovery_error_bars(problem: Problem, result: Result, as_operator: AsOperato
     """The error bars of the result of a problem."""
     unit = problem.of_rank(result.rank).with_unit_rows
     factors = to_numpy(problem.row_factors).astype(float)
-    residual = to_numpy(result.residual).astype(float) * factors
-    with np.errstate(invalid="ignore"):  # measurements may be infinite
-        prediction = to_numpy(unit.y).astype(float) - residual
-    given = namespace(unit.y).asarray(prediction, **like(unit.y))
+    residual, sizes = to_numpy(result.residual).astype(float) * factors, result.noise_sizes
     return ErrorBars(
         unit.normalized().operator,
         result.left,
@@ -142,7 +151,7 @@ def recovery_error_bars(problem: Problem, result: Result, as_operator: AsOperato
         unit.degrees_of_freedom,
         result.noise,
         as_operator,
-        sizes=to_numpy(result.noise_model.sizes(given, unit.conditions)).astype(float),
+        sizes=1.0 if sizes is None else to_numpy(sizes).astype(float) * factors,
         # A change of one in the normalized matrix is one of its unit; noise is in that of y.
         scale=unit.units.matrix / unit.units.measurement,
     )
@@ -164,6 +173,7 @@ def completion_error_bars(result: Result, as_operator: AsOperator) -> ErrorBars:
         degrees_of_freedom(own_rows, own_columns, result.rank),
         result.noise,
         as_operator,
+        sizes=1.0 if result.noise_sizes is None else to_numpy(result.noise_sizes).astype(float),
     )
 
 
