@@ -110,8 +110,8 @@ NEGLIGIBLE = 1e-3
 _GAP = 1.5
 _MOST = 4
 # A vector is confined if it takes part in fewer than this share of the rows; that share is one
-# third for normal numbers. In fewer than half of the columns, a component is smaller than others.
-_CONFINED, _SMALLER = 0.3, 0.75
+# third for normal numbers.
+_CONFINED = 0.3
 
 
 def candidate_ranks(singular_values: Vector) -> list[int]:
@@ -126,9 +126,6 @@ def candidate_ranks(singular_values: Vector) -> list[int]:
 
 def is_confined(point: Point) -> bool:
     """Whether the last of several components may be confined to few rows or few columns."""
-    before, last = to_numpy(point.values)[-2:]
-    if last > _SMALLER * before:
-        return False
     sides = point.left, point.right
     return any(_participation(to_numpy(side)[:, -1]) < _CONFINED for side in sides)
 
