@@ -209,8 +209,8 @@ def preconditioner(normal: NormalMap, damping: Array) -> Callable[[Array], Array
     xp, r = namespace(blocks), blocks.shape[-1]
     eye = xp.eye(r, **like(blocks))
     average = xp.mean(xp.sum(blocks * eye, axis=(-2, -1))) / r
-    # Rows of W on which no measurement depends have a block of zeros.
-    least = damping + ROUNDINGS * epsilon(blocks) * average
+    # Rows of W on which no measurement depends have a block of zeros, and others a singular one.
+    least = damping + math.sqrt(epsilon(blocks)) * average
     least = xp.where(least > 0, least, xp.ones_like(least))
     inverse = inverse_positive_definite(blocks + least * eye)
     return lambda residual: (inverse @ residual[..., None])[..., 0]
