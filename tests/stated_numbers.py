@@ -90,7 +90,7 @@ STATED: dict[str, list[str]] = {
         f"once a step is shorter than {small(low_rank.TOLERANCE)}",
         f"by {mixture._ON_AXIS // 2} narrow normal components on each side",
         f"estimated by {word(messages._MIXTURE_UPDATES)} steps of expectation–maximization",
-        f"has {mixture._ON_AXIS - 2} more components, between quantiles",
+        f"has {mixture._BETWEEN_QUANTILES - 2} more components, between quantiles",
         f"The iteration continues to an error of {small(_fault_messages.target_error)} whatever",
         f"When its error is below {_first_messages.target_error_at_full_rank:g} times the estimate "
         f"and no singular value is zero, or else below {small(_first_messages.target_error)}",
@@ -119,7 +119,7 @@ STATED: dict[str, list[str]] = {
         f"may be fitted to {determination.NEGLIGIBLE:g} in all of "
         f"{word(determination._PROBES)} cases",
         f"(below {small(support._INFORMS)} of the largest, in energy)",
-        f"that differ by {percent(determination._CHANGED)} of what one",
+        f"that differ by {percent(determination.NEGLIGIBLE)} of what one",
         f"At least {word(support.EXTRA)} measurements more than the rank",
         f"must be at most {small(support._BY_CHANCE)} divided by the number of rows and columns",
         f"Where at least 2 r + {support.BEYOND_CHANCE} are rejected",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from robustrank.completion.ridge_path import candidate_ranks, is_confined
-from robustrank.linalg import point_of
+from robustrank.completion.ridge_path import candidate_ranks
 
 
 @pytest.mark.parametrize(
@@ -21,23 +20,6 @@ from robustrank.linalg import point_of
 )
 def test_largest_gaps_come_first(values: list[float], expected: list[int]) -> None:
     assert candidate_ranks(np.asarray(values)) == expected
-
-
-@pytest.mark.parametrize(("columns", "expected"), [(2000, False), (200, True)])
-def test_component_of_few_columns_is_confined(columns: int, expected: bool) -> None:
-    rng = np.random.default_rng(0)
-    left, right = rng.standard_normal((2000, 2)), 10 * rng.standard_normal((2000, 2))
-    right[:, 1] *= 0.01 * (np.arange(2000) < columns)
-    assert is_confined(point_of(left, right)) == expected
-
-
-def test_component_is_not_confined_if_it_is_as_large_as_the_one_before() -> None:
-    left, right = np.zeros((100, 2)), np.zeros((80, 2))
-    left[:, 0], right[:, 0] = 1, 1
-    left[0, 1] = right[0, 1] = 0.95 * 8000**0.25  # a single entry; 8000 is the other value squared
-    assert not is_confined(point_of(left, right))
-    right[:, 1] *= 0.75
-    assert is_confined(point_of(left, right))
 
 
 def test_no_more_than_four_ranks_are_tried() -> None:

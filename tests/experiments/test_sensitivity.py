@@ -23,6 +23,7 @@ from experiments.sensitivity.effect import (
     effect_of,
     usual_time,
 )
+from experiments.sensitivity.kinds import KINDS, NOT_TUNED, TUNED, count_of, kind_of
 from experiments.sensitivity.literals import (
     CHANGES,
     DOUBLED,
@@ -75,6 +76,20 @@ def test_every_number_of_the_core_is_found() -> None:
     assert sorted(one.value for one in found) == expected
     assert len({one.key for one in found}) == len(found)
     assert all(one.name for one in found)
+
+
+def test_every_number_has_a_kind() -> None:
+    """What is not listed is tuned; nothing is listed that is not there."""
+    literals = core_literals()
+    assert {*NOT_TUNED} <= {one.key for one in literals}
+    assert sum(count_of(kind, literals) for kind in KINDS) == len(literals)
+    assert kind_of(literal("_DECAY")) == TUNED
+
+
+def test_numbers_are_few() -> None:
+    literals = core_literals()
+    assert len(literals) <= 200
+    assert count_of(TUNED, literals) <= 120
 
 
 def test_literals_of_one_folder() -> None:
@@ -176,12 +191,12 @@ def test_few_lost_claims_are_no_cliff() -> None:
 
 
 def test_variants_run_in_processes_of_their_own() -> None:
-    """A higher limit of the noise gains a claim; another width of an array is an exception."""
+    """A higher limit of the noise gains a claim; a quantile beyond one is an exception."""
     key = ("certificates/uniform", 21, DEVELOPMENT)
     variants = [
         None,
         Variant(literal("NOISE_LIMIT"), DOUBLED),
-        Variant(literal("_readings"), DOUBLED),
+        Variant(literal("_possible_noise#2"), DOUBLED),
     ]
     found = dict(outcomes(variants, [key], workers=2, seconds_each=60))
     reference = {key: found[0].rows[0]}

@@ -10,6 +10,7 @@ import numpy as np
 from robustrank.backend import Array, epsilon, like, namespace, to_numpy
 from robustrank.certificate.parts import Labels, Selection, Values, name_parts
 from robustrank.linalg import (
+    ROUNDINGS,
     TangentMap,
     admissible,
     conjugate_gradient_iterates,
@@ -28,16 +29,16 @@ _STEPS_PER_DEGREE = 10
 _REFINEMENTS = 5
 _TRACE_PROBES = 2
 # A share that does not count: of an error of a measurement, which is not checked by the others if
-# no more is left in any of five probes; of the change of a row or column, relative to the largest
-# one; and of the trace.
-NEGLIGIBLE, _PROBES = 1e-2, 5
+# no more is left in any probe; of the change of a row or column, relative to the largest one; and
+# of the trace.
+NEGLIGIBLE = 1e-2
+# If the others check a measurement, so little is left in one probe of a hundred, by chance, and in
+# all five with a probability of 0.01⁵ = 1e-10.
+_PROBES = 5
 # With a preconditioner, the largest number of steps; they end at an accuracy of √epsilon.
 _PRECONDITIONED_STEPS = 1000
-# A row or column is part of a change if it differs by this share of what one undetermined direction
-# changes in it, and by ten times the accuracy.
-_CHANGED, _TIMES_ACCURACY = 0.02, 10
 _REWEIGHTINGS = 20
-_ROUNDINGS = 100
+_ROUNDINGS = 100  # √10⁴, the rounding error of a sum of ten thousand products, in epsilons
 
 
 def undetermined_part(tangent: TangentMap, fitted: Array) -> Array | None:
@@ -54,7 +55,7 @@ def undetermined_part(tangent: TangentMap, fitted: Array) -> Array | None:
     norm = namespace(left).linalg.vector_norm
     freedom = degrees_of_freedom(left.shape[0], tangent.V.shape[0], left.shape[1])
     # The component along a single undetermined direction is about 1/√d, and smaller than a
-    # thousandth of that only by chance.
+    # thousandth of that only by chance: 2 · 1e-3 / √(2π), in one of 1,250 cases.
     close = 1e-3 / math.sqrt(freedom) + _ROUNDINGS * epsilon(left)
     # Rounding errors of the map make a direction that no measurement depends on a weak one.
     weak = max(epsilon(left), _ROUNDINGS * tangent.epsilon**2)
@@ -96,8 +97,8 @@ def changed_parts(tangent: TangentMap, change: Array | None, decided: Values) ->
     if not np.isfinite(W).all():
         return decided
     errors = _distances_from_common_change(W[:n1], W[n1:], U, V, decided)
-    by_one_direction = _CHANGED / math.sqrt(degrees_of_freedom(n1, n - n1, r))
-    least = max(by_one_direction, _TIMES_ACCURACY * math.sqrt(epsilon(change)))
+    by_one_direction = NEGLIGIBLE / math.sqrt(degrees_of_freedom(n1, n - n1, r))
+    least = max(by_one_direction, ROUNDINGS * math.sqrt(epsilon(change)))
     return np.asarray(decided & (errors > least / math.sqrt(n)))
 
 

@@ -13,7 +13,8 @@ from robustrank.certificate.parts import Labels, Selection, Values
 from robustrank.linalg import ROUNDINGS
 from robustrank.problem import Problem
 
-CLEARLY = 5.0  # standard deviations of the noise
+# Standard deviations of the noise; one in two million normal errors is larger.
+CLEARLY = 5.0
 
 
 class BestSet(NamedTuple):
@@ -108,13 +109,14 @@ def _of_rejected(squares: Array, count: Array, levels: Array, deviation: Array) 
 # A relative residual below this counts as an exact fit. First-order solvers stop well above
 # rounding, at about 1e-8; residuals that are small by chance are far larger.
 _SMALL = 5e-7
-_EXACT_ROUNDINGS = 1000
+_EXACT_ROUNDINGS = 1000  # √10⁶, the rounding error of a sum of a million products, in epsilons
 # Rounding leaves far less than the tolerance. If fewer than half of the residuals within it are
 # below a tenth of it, they are noise. The same holds for a result that interpolates noisy data:
 # it fits one measurement for each of its parameters up to rounding, and others by chance.
 # Chance fits are as dense as the residuals between the tolerance and ten times it.
 # A measurement beyond the degrees of freedom is fitted by chance with a probability of about the
-# tolerance. Ten times the expected number of such fits, plus ten, does not occur in practice.
+# tolerance. Ten times the expected number of such fits, plus ten, does not occur: that is a Poisson
+# probability below 1e-16, whatever the expected number is.
 MARGIN = 10
 
 
@@ -183,7 +185,7 @@ def prediction_error(noise: float, inliers: int, freedom: int) -> float:
     return noise * math.sqrt(inliers / beyond) if beyond > 0 else math.inf
 
 
-# Of a standard normal statistic, one in two thousand is larger.
+# Of a standard normal statistic, one in two thousand is larger in absolute value.
 _LARGEST_STATISTIC = 3.5
 # Noise with the heavy tails of Student's t with three degrees of freedom, cut off as inliers are,
 # has a kurtosis below 6; noise whose size varies by a factor of three, below 15.
@@ -240,7 +242,8 @@ def noise_statistics(
     inliers = np.count_nonzero(inlier)
     telling = inlier & (left >= np.median(left[inlier], keepdims=True) / 2)
     residual, predicted = (residual / np.sqrt(left))[telling], predicted[telling]
-    cubes = residual**3
+    squares = residual**2
+    cubes = residual * squares
     spread = math.sqrt(float(np.sum(cubes**2)))
     if len(residual) <= 2 or spread == 0:
         return NoiseStatistics(0.0, 0.0, 0.0, 0.0, 0.0)
@@ -249,7 +252,7 @@ def noise_statistics(
         skewness=float(np.sum(cubes)) / spread,
         slant=float(np.sum(cubes * np.sign(predicted))) / spread,
         growth=float(growth) * math.sqrt(len(residual)),
-        kurtosis=float(np.mean(residual**4) / np.mean(residual**2) ** 2),
+        kurtosis=float(np.mean(squares**2) / np.mean(squares) ** 2),
         near=near / inliers,
     )
 

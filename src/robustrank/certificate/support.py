@@ -27,7 +27,6 @@ COMPARABLE, BEYOND_CHANCE, _CONTESTABLE = 0.5, 5, 0.4
 OPPOSITE = 0.6
 # The probability that outliers at random positions are responsible for some part of the result.
 _BY_CHANCE = 1e-4
-_ROUNDS = 15
 
 MINORITY = "most of the measurements that inform a part of the matrix do not support it"
 CONTESTED = "another solution fits nearly as many measurements of a part of the matrix"
@@ -186,7 +185,7 @@ class Informing:
 
     def determined(self, support: Support) -> Support:
         """The support in which the measurements leave no freedom and check each other."""
-        for _ in range(_ROUNDS):
+        while True:
             support = self.pruned(support)
             if support.is_empty or self.tangent.U.shape[1] == 0:
                 return support
@@ -200,7 +199,6 @@ class Informing:
                     return support
                 smaller = replace(support, fitted=support.fitted & ~missing)
             support = smaller
-        return support.without(support.decided, UNCHECKED)
 
 
 def supported_part(
@@ -235,11 +233,10 @@ def supported_part(
     support = Support(np.ones(n1, bool), np.ones(n2, bool), fitted)
     if without is not None:
         support = support.without(without, CONTESTED)
-    for _ in range(_ROUNDS):
+    while True:
         support = every.pruned(support)
         part = tested.determined(replace(support, fitted=support.fitted[chosen]))
         again = every.pruned(replace(part, fitted=support.fitted))
         if again.is_empty or np.array_equal(again.decided, part.decided):
             return again
         support = again
-    return support.without(support.decided, UNCHECKED)

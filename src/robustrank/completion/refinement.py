@@ -5,28 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from robustrank.backend import Array, epsilon, like, namespace
+from robustrank.backend import Array, namespace
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.completion.watch import Watch
 from robustrank.linalg import (
-    ROUNDINGS,
     TOLERANCE,
     Factors,
     Point,
-    damped_least_squares,
     degrees_of_freedom,
+    gauss_newton_step,
     point_of,
-    relative_length,
-    retract,
     share_left,
 )
 from robustrank.operators import soft_weights
 
-# An inlier is within four standard deviations of the noise.
+# An inlier is within four standard deviations of the noise, as all but one in 16,000 normal errors.
 CUTOFF = 4.0
-# The accuracy of a linear solve, relative to the misfit: the linearization is no better than that.
-# The damping is the same, so that steps are short while the factors are wrong.
-_ACCURACY = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +73,17 @@ def narrowed(
         deviation = robust_deviation(residual / sizes)
         least = 2 * deviation  # narrower weights would reject noise
         width = max(width * decay, least)
-        accuracy = _ACCURACY * deviation / sample.deviation
+        misfit = deviation / sample.deviation
         weights = soft_weights(residual / sizes, width) / sizes**2
-        point, _ = _step(sample, fit.point, weights, residual, accuracy, damping=accuracy)
+        point, _ = gauss_newton_step(
+            sample.tangent(fit.point),
+            fit.point,
+            weights,
+            residual,
+            damping=misfit / 2,
+            accuracy=misfit / 2,
+            diagonal=1 / math.prod(sample.shape),
+        )
         fit = Fit(point, 2 * width, has_noise=width <= least)
         watch.report((step + 1) / steps, *fit.factors)
     return fit
@@ -109,8 +111,14 @@ def polished(
         inliers = abs(residual) <= fit.cutoff
         deviation = noise_of(residual[inliers], sample.shape, fit.rank)
         weights = xp.astype(inliers, residual.dtype)
-        accuracy = _ACCURACY * deviation / sample.deviation
-        point, change = _step(sample, fit.point, weights, residual, accuracy)
+        point, change = gauss_newton_step(
+            sample.tangent(fit.point),
+            fit.point,
+            weights,
+            residual,
+            accuracy=deviation / sample.deviation / 2,
+            diagonal=1 / math.prod(sample.shape),
+        )
         cutoff = max(CUTOFF * deviation, shrinking * fit.cutoff, exact)
         settled = 2 * cutoff > fit.cutoff
         fit = Fit(point, min(cutoff, fit.cutoff), has_noise=cutoff > exact)
@@ -127,27 +135,3 @@ def noise_of(residual: Array, shape: tuple[int, int], rank: int) -> float:
         return math.inf
     left = share_left(degrees_of_freedom(*shape, rank), count)
     return robust_deviation(residual) / math.sqrt(left)
-
-
-def _step(
-    sample: Sample,
-    point: Point,
-    weights: Array,
-    residual: Array,
-    accuracy: float,
-    damping: float = 0.0,
-) -> tuple[Point, float]:
-    """The point after one damped Gauss–Newton step, and the relative length of the step.
-
-    The accuracy is that of the linear solve; ``damping`` is relative to the average weight of an
-    entry.
-    """
-    xp, rounding = namespace(residual), epsilon(residual)
-    W = damped_least_squares(
-        sample.tangent(point),
-        weights,
-        residual,
-        max(damping, ROUNDINGS * rounding) * xp.sum(weights) / math.prod(sample.shape),
-        xp.asarray(max(accuracy, math.sqrt(rounding)), **like(residual)),
-    )
-    return retract(point, W, int(point.values.shape[0])), relative_length(W, point)

@@ -109,9 +109,6 @@ NEGLIGIBLE = 1e-3
 # value to compare with; it counts as one with the smallest gap.
 _GAP = 1.5
 _MOST = 4
-# A vector is confined if it takes part in fewer than this share of the rows; that share is one
-# third for normal numbers. In fewer than half of the columns, a component is smaller than others.
-_CONFINED, _SMALLER = 0.3, 0.75
 
 
 def candidate_ranks(singular_values: Vector) -> list[int]:
@@ -122,20 +119,3 @@ def candidate_ranks(singular_values: Vector) -> list[int]:
     ratios[rank] = _GAP
     gaps = [k for k, ratio in ratios.items() if ratio >= _GAP]
     return sorted(gaps, key=lambda k: -ratios[k])[:_MOST]
-
-
-def is_confined(point: Point) -> bool:
-    """Whether the last of several components may be confined to few rows or few columns."""
-    before, last = to_numpy(point.values)[-2:]
-    if last > _SMALLER * before:
-        return False
-    sides = point.left, point.right
-    return any(_participation(to_numpy(side)[:, -1]) < _CONFINED for side in sides)
-
-
-def _participation(vector: Vector) -> float:
-    """The share of the entries of a vector that are not negligible, about."""
-    squares = vector.astype(float) ** 2
-    return float(
-        np.sum(squares) ** 2 / (len(squares) * max(np.sum(squares**2), np.finfo(float).tiny))
-    )

@@ -28,7 +28,7 @@ from robustrank.completion.held_out import (
 )
 from robustrank.completion.noisy_fit import NoisyFit, empirical_bayes, with_noise_model
 from robustrank.completion.refinement import CUTOFF, Fit, narrowed, polished
-from robustrank.completion.ridge_path import PathPoint, RidgePath, candidate_ranks, is_confined
+from robustrank.completion.ridge_path import PathPoint, RidgePath, candidate_ranks
 from robustrank.completion.sample import (
     Sample,
     Vector,
@@ -234,10 +234,8 @@ class Search:
             self._compared[rank] = _rank_row(part, fit.point, noise[rank])
             if not fit.has_noise:
                 solution = self._conclusive(fit, part, kept)
-                if solution is not None and not self._is_surplus(fit, part, look):
-                    return solution
                 if solution is not None:
-                    waiting.insert(0, rank - 1)
+                    return solution
             elif self._by_structure and self._has_only_noise(part, residual, noise[rank]):
                 return self._noisy_solution(part, limit, explained, enough=rank)
             elif rank == largest:
@@ -324,21 +322,6 @@ class Search:
             agreeing=agreeing_share(*given) * sample.size,
             by=by,
         )
-
-    def _is_surplus(self, fit: Fit, part: Sample, look: PathPoint) -> bool:
-        """Whether the last component fits hardly more entries than it has degrees of freedom.
-
-        It then fits outliers. That is tested only if it is confined to few rows or columns: the
-        fit of lower rank takes as long as that of this rank.
-        """
-        if fit.rank == 1 or not is_confined(fit.point):
-            return False
-        sample = self._scaled
-        lower = self._fit(part, look, fit.rank - 1)
-        without, fitted = (
-            int(np.sum(sample.within(*one.factors, sample.tolerance))) for one in (lower, fit)
-        )
-        return _is_by_chance(fitted - without, sample.shape, lower.rank, fit.rank)
 
     def _noisy_solution(
         self, part: Sample, limit: int, explained: Point, enough: int | None = None

@@ -16,6 +16,7 @@ from robustrank.backend import (
     on_gpu,
     solve_positive_definite,
 )
+from robustrank.linalg.low_rank import Point, relative_length, retract
 from robustrank.linalg.tangent import (
     NormalMap,
     TangentMap,
@@ -32,11 +33,10 @@ _DIRECT_SIZE = 3000
 # On a CPU, the limit is 300: up to there, a step of conjugate gradients is mostly overhead.
 _DIRECT_SIZE_ON_CPU = 300
 _MAX_ITERATIONS = 200
-# A damping of this number of rounding errors keeps a normal matrix invertible.
+# A damping of this number of rounding errors keeps a normal matrix invertible: √256, that of a sum
+# of a few hundred products.
 ROUNDINGS = 16
 _ACCURACY = 1e-3  # of a solve with noise, whose error matters more
-# Blocks of a preconditioner are made invertible by this share of an average block.
-_SMALLEST_BLOCK = 1e-8
 
 
 def damped_least_squares(
@@ -66,6 +66,32 @@ def plain_least_squares(
     damping = ROUNDINGS * epsilon(target) * xp.sum(weights)
     tolerance = xp.asarray(accuracy, **like(target))
     return damped_least_squares(tangent, weights, target, damping, tolerance)
+
+
+def gauss_newton_step(
+    tangent: TangentMap,
+    point: Point,
+    weights: Array,
+    residual: Array,
+    *,
+    damping: float = 0.0,
+    accuracy: float = _ACCURACY,
+    diagonal: float = 1.0,
+) -> tuple[Point, float]:
+    """The point after one damped Gauss–Newton step, and the relative length of the step.
+
+    ``damping`` is relative to the mean diagonal of the normal matrix, which is Σ w_i times
+    ``diagonal``; at least a few roundings. ``accuracy`` is that of the linear solve.
+    """
+    xp, rounding = namespace(residual), epsilon(residual)
+    W = damped_least_squares(
+        tangent,
+        weights,
+        residual,
+        max(damping, ROUNDINGS * rounding) * diagonal * xp.sum(weights),
+        xp.asarray(max(accuracy, math.sqrt(rounding)), **like(residual)),
+    )
+    return retract(point, W, int(point.values.shape[0])), relative_length(W, point)
 
 
 def solve_normal_equations(
@@ -204,8 +230,8 @@ def preconditioner(normal: NormalMap, damping: Array) -> Callable[[Array], Array
     xp, r = namespace(blocks), blocks.shape[-1]
     eye = xp.eye(r, **like(blocks))
     average = xp.mean(xp.sum(blocks * eye, axis=(-2, -1))) / r
-    # Rows of W on which no measurement depends have a block of zeros.
-    least = damping + max(_SMALLEST_BLOCK, ROUNDINGS * epsilon(blocks)) * average
+    # Rows of W on which no measurement depends have a block of zeros, and others a singular one.
+    least = damping + math.sqrt(epsilon(blocks)) * average
     least = xp.where(least > 0, least, xp.ones_like(least))
     inverse = inverse_positive_definite(blocks + least * eye)
     return lambda residual: (inverse @ residual[..., None])[..., 0]

@@ -164,9 +164,9 @@ class Search:
     def _estimated(self, solver: TwoStage) -> Iterator[Found]:
         """What the second stage finds from the estimate of the first one, with its rank.
 
-        The rank of an estimate that is not credible is not used; if none is given, the first solver
-        is tried with the bound, too. Nothing is found if there are too few measurements for the
-        given rank, and the estimated one is no lower.
+        The rank of an estimate that is not credible is not used, but the given one or the bound.
+        Nothing is found if there are too few measurements for the given rank, and the estimated one
+        is no lower.
         """
         bounded = self.problem.of_rank(min(self._largest_rank, largest_rank(self.problem)))
         first = solver.named(solver.first)
@@ -177,10 +177,8 @@ class Search:
         rank = min(self.problem.rank, bounded.rank)
         if bool(estimate.is_credible):
             rank = estimate.rank or rank
-        elif self._growth is not None and rank < bounded.rank:
-            self.problem = bounded
-            yield self._driven(self._solvers[0], bounded)
-            rank = bounded.rank
+        elif self._growth is not None:
+            self.problem, rank = bounded, bounded.rank
         if self.attempts[-1].status is Status.UNDERDETERMINED and rank >= self.problem.rank:
             return
         problem, second = bounded.of_rank(rank), solver.named(solver.second, before.iterations)

@@ -23,6 +23,8 @@ from robustrank.solvers.portfolio import SOFT
 # A fit ends when a step no longer reduces the misfit by this factor. The damping of the first steps
 # may delay that.
 _FIRST_STEPS = 3
+# A fit with larger prediction errors, relative to a typical measurement, leads nowhere.
+_USELESS = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,7 @@ class RankGrowth:
     def grow(self) -> RankFit | None:
         """The fit of the rank to use; None if there is none that is finite."""
         self._grow()
+        self._try_bound()
         if self.best is not None:
             self._compared = self._comparison(self.best)
         return self.best
@@ -79,23 +82,36 @@ class RankGrowth:
         else:
             factors = normalized_factors(self.problem.with_unit_rows, self.start)
         while True:
-            fit = self._fit(factors)
-            if fit is None:
-                return
-            if self.best is not None:
-                freedom = self._fitted_freedom(fit.rank, self.best.rank)
-                compared = self._row(fit.values, fit.state.residual, self.best.typical, freedom)
-                if not (fit.is_exact or compared.error < self.best.row.error):
-                    self.rows[fit.rank] = compared
-                    return
-            self.rows[fit.rank] = fit.row
-            self.best, self.found = fit, [fit.found]
-            if fit.is_exact or fit.rank >= most:
+            fit = self._fit(factors, int(factors[0].shape[1]))
+            if fit is None or not self._is_kept(fit) or fit.is_exact or fit.rank >= most:
                 return
             more = min(most - fit.rank, max(fit.rank, FIRST_RANKS))
             state, xp = fit.state, namespace(fit.state.U)
             left, right = self._components(state.residual, state.weights, more)
             factors = xp.concat([state.U, left], axis=1), xp.concat([state.V, right], axis=1)
+
+    def _try_bound(self) -> None:
+        """If the best fit leads nowhere, try one of the largest possible rank, if that is near.
+
+        With few measurements, fits of lower ranks may explain nothing.
+        """
+        most, best = largest_rank(self.problem), self.best
+        if best is not None and best.row.error > _USELESS and most <= 2 * best.rank:
+            fit = self._fit(None, most)
+            if fit is not None:
+                self._is_kept(fit)
+
+    def _is_kept(self, fit: RankFit) -> bool:
+        """Whether a fit is exact or reduces the error of predictions; it is the best one then."""
+        if self.best is not None:
+            freedom = self._fitted_freedom(fit.rank, self.best.rank)
+            compared = self._row(fit.values, fit.state.residual, self.best.typical, freedom)
+            if not (fit.is_exact or compared.error < self.best.row.error):
+                self.rows.setdefault(fit.rank, compared)
+                return False
+        self.rows[fit.rank] = fit.row
+        self.best, self.found = fit, [fit.found]
+        return True
 
     @property
     def rank(self) -> int:
@@ -161,12 +177,12 @@ class RankGrowth:
         count = max(int(np.count_nonzero(to_numpy(values) > edge)), 1)
         return scale_columns(left[:, :count], values[:count]), right[:, :count]
 
-    def _fit(self, factors: Factors) -> RankFit | None:
-        """The fit of the rank of some factors, continued from them; None if it is not finite."""
-        rank = int(factors[0].shape[1])
+    def _fit(self, factors: Factors | None, rank: int) -> RankFit | None:
+        """The fit of a rank, continued from factors if they are given; None if it is not finite."""
         problem, exact = self.problem.of_rank(rank), exact_tolerance(self.problem)
-        solver = SOFT.starting_at(factors)
-        until = Until(misfit=exact, reduction=PROGRESS, after=_FIRST_STEPS)
+        solver = SOFT if factors is None else SOFT.starting_at(factors)
+        reduction = math.inf if factors is None else PROGRESS
+        until = Until(misfit=exact, reduction=reduction, after=_FIRST_STEPS)
         drive = Drive([solver.solved(problem)], solver, self.run, until)
         found = Found(problem, solver, drive.outcome)
         if self.best is None:

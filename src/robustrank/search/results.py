@@ -12,6 +12,7 @@ import numpy as np
 from robustrank.backend import Array, like, namespace, to_numpy
 from robustrank.certificate import (
     CLEARLY,
+    NEGLIGIBLE,
     Fit,
     Support,
     count,
@@ -35,10 +36,6 @@ from robustrank.result import (
 )
 from robustrank.solvers import Outcome, Solver
 from robustrank.solvers.driver import zero_state
-
-# Singular values below this share of the tolerance of an exact fit exist only because the given
-# rank is too large.
-_EMPTY = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +101,9 @@ def assemble(
         if not solver.unit_rows:
             tangent = TangentView(tangent, factors=problem.row_factors)
         certificate, support = examine(fit, tangent, outcome.reason)
-    if certificate.is_exact:
-        left, right = _without_empty_columns(left, right, _EMPTY * exact_tolerance(problem))
+    if certificate.is_exact:  # smaller values exist only because the given rank is too large
+        negligible = NEGLIGIBLE * exact_tolerance(problem)
+        left, right = _without_empty_columns(left, right, negligible)
     if problem.symmetric:
         left, right = symmetric_factors(left, right)
     exact = is_exact_fit(unit, to_numpy(residual))  # in host memory, without launches on a GPU

@@ -25,10 +25,10 @@ from robustrank.problem import Problem
 from robustrank.result import Alternative, Result
 
 _EVERYWHERE = "the whole matrix"
-# Residuals within three standard deviations are consistent with the noise.
+# Residuals within three standard deviations are consistent with the noise: 99.7 % of normal errors.
 _WITHIN_NOISE = 3.0
 _WHOLE = 0.9  # of the rows and columns: the second solution may differ everywhere
-_STEPS, _DECAY, _ACCURACY = 20, 0.6, 1e-8  # of the robust fit of a part
+_STEPS = 20  # of the robust fit of a part
 
 SolveFactors = Callable[[Problem], Factors]
 
@@ -153,12 +153,13 @@ class _Search:
         tangent = TangentView(self.tangent, mask=mask)
         weights = xp.asarray(self.rejected.astype(float), **like(self.left))
         rest, width, W = self.residual, math.inf, xp.zeros_like(mask)
+        accuracy = NEGLIGIBLE * exact_tolerance(self.problem)
         for _ in range(_STEPS):
             soft = weights / (1 + (rest / width) ** 2)
-            W = plain_least_squares(tangent, soft, self.residual, _ACCURACY)
+            W = plain_least_squares(tangent, soft, self.residual, accuracy)
             rest = self.residual - tangent.apply(W)
             typical = float(np.median(np.abs(to_numpy(rest))[self.rejected]))
-            width = max(min(_DECAY * width, 2 * typical), self.tolerance)
+            width = max(min(width / 2, 2 * typical), self.tolerance)
         return W
 
     def _is_fitted(self, residual: Array) -> np.ndarray[Any, Any]:

@@ -104,7 +104,9 @@ def _readings(state: State) -> list[list[float]]:
         xp.asarray(values, **like(state.median))
         for values in (state.median, state.change() + xp.zeros_like(state.median), inliers)
     ]
-    values: list[list[float]] = to_numpy(xp.stack(numbers, axis=-1)).reshape(-1, 3).tolist()
+    values: list[list[float]] = (
+        to_numpy(xp.stack(numbers, axis=-1)).reshape(-1, len(numbers)).tolist()
+    )
     return values
 
 

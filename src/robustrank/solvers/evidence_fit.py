@@ -13,10 +13,8 @@ from robustrank.linalg import (
     TOLERANCE,
     Point,
     TangentMap,
+    gauss_newton_step,
     leverages,
-    plain_least_squares,
-    relative_length,
-    retract,
 )
 from robustrank.noise import PROPORTIONAL, NoiseModel
 from robustrank.problem import Problem
@@ -96,9 +94,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
         if state.fitting_since is None and self._is_narrow_enough(state):
             best = self._observe(problem, state.best.point, before=state)
             return replace(best, weights=best.inlier_weights, fitting_since=best.iteration)
-        W = plain_least_squares(state.tangent, state.weights, state.residual)
-        moved = relative_length(W, state.point)
-        point = retract(state.point, W, problem.rank)
+        point, moved = gauss_newton_step(state.tangent, state.point, state.weights, state.residual)
         after = self._observe(problem, point, before=state, moved=moved)
         if state.fitting_since is None:
             return after

@@ -30,6 +30,8 @@ from robustrank.solvers.weights import (
     check_cutoffs,
 )
 
+_MOST_STEPS = 10_000  # as in the paper's experiments
+
 
 @dataclass(frozen=True, eq=False)
 class GradientState(State):
@@ -152,7 +154,7 @@ class MedianTGD(GradientDescent):
     step_size: float = 0.4
     balance: float | None = None
     sample_split: bool = False
-    max_iterations: int = 10_000
+    max_iterations: int = _MOST_STEPS
     tolerance: float = 1e-10
     check_every: int = 10
     initial: Factors | None = field(default=None, compare=False, repr=False)
@@ -163,7 +165,9 @@ class MedianTGD(GradientDescent):
         self._check(self.lam)
 
     @classmethod
-    def theory(cls, rank: int, average_condition: float, max_iterations: int = 10_000) -> MedianTGD:
+    def theory(
+        cls, rank: int, average_condition: float, max_iterations: int = _MOST_STEPS
+    ) -> MedianTGD:
         """The solver with the constants of Theorems 1 and 2.
 
         Parameters
@@ -240,7 +244,7 @@ class VanillaGD(GradientDescent):
     """
 
     step_size: float = MedianTGD.step_size
-    balance: float = 0.25
+    balance: float = 0.25  # that of Theorem 1 without truncation, E[ξ²] / 4
     max_iterations: int = MedianTGD.max_iterations
     tolerance: float = MedianTGD.tolerance
     check_every: int = MedianTGD.check_every

@@ -24,6 +24,7 @@ from robustrank.linalg import (
 )
 from robustrank.problem import Problem
 from robustrank.solvers.base import (
+    MOST_STEPS,
     PATIENCE,
     Best,
     PointState,
@@ -38,7 +39,6 @@ from robustrank.solvers.weights import leave_one_out_residuals
 _FAR = CLEARLY
 _SMALLEST_GROUP = 0.05  # of the measurements
 _NARROW = 0.3  # of the distance between the groups
-_MORE = 0.01  # evidence for each measurement that counts as progress
 
 Pair = tuple[float, float]
 
@@ -67,7 +67,6 @@ class GroupFitState(PointState):
     share: float  # of the second group
     deviation: float  # of the measurements from their groups
     best: Explanation
-    milestone: Explanation  # the last one that explained clearly more than the one before
 
 
 @dataclass(frozen=True)
@@ -97,12 +96,12 @@ class GroupFit(Solver[GroupFitState]):
 
     initial: Point
     fault: Fault
-    max_iterations: int = 50
+    max_iterations: int = MOST_STEPS
     tolerance: float = TOLERANCE
     name: str = "two groups"
 
     def is_exhausted(self, state: GroupFitState) -> bool:
-        return state.iteration - state.milestone.iteration >= PATIENCE
+        return state.iteration - state.best.iteration >= PATIENCE
 
     def start(self, problem: Problem, rng: np.random.Generator) -> GroupFitState:
         initial, xp = self.initial, namespace(problem.y)
@@ -195,12 +194,8 @@ class GroupFit(Solver[GroupFitState]):
         squares = weights * ((1 - second) * errors[0] ** 2 + second * errors[1] ** 2)
         least = epsilon(residual) * float(problem.trivial_deviation)
         best = self._explanation(problem, point, fitted, second > 0.5, parameters, iteration)
-        milestone = best
         if before is not None:
-            best = milestone = before.best.or_better(best)
-            least_progress = _MORE * problem.operator.measurements
-            if not best.evidence > before.milestone.evidence + least_progress:
-                milestone = before.milestone
+            best = before.best.or_better(best)
         return GroupFitState(
             **vars(state_at(point, residual, weights)),
             moved=moved,
@@ -211,7 +206,6 @@ class GroupFit(Solver[GroupFitState]):
             share=float(xp.sum(weights * second)) / count,
             deviation=max(float(xp.sqrt(xp.sum(squares) / count)), least),
             best=best,
-            milestone=milestone,
             iteration=iteration,
         )
 

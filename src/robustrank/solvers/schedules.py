@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from robustrank.backend import Array, check_positive, namespace, tiny
+from robustrank.solvers.base import MOST_STEPS
 from robustrank.solvers.weights import CUTOFF_MEDIANS, SoftWeights, check_cutoffs
 
 
@@ -125,7 +126,7 @@ class Settling:
     """
 
     alpha_h: float = CUTOFF_MEDIANS
-    start_after: int = 40
+    start_after: int = MOST_STEPS // 2
 
     def __post_init__(self) -> None:
         check_cutoffs(alpha_h=self.alpha_h)

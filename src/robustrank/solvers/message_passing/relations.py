@@ -14,7 +14,6 @@ _SHIFTS = (0.0, 0.0, -0.5, 0.5, 0.0, 0.0)  # in typical measurements
 _LEARNS_SHIFT = (False, False, True, True, False, False)
 _LEARNS_FACTOR = (False, False, False, False, True, True)
 _FIXED = 2  # relations that are not learned
-_LARGEST_FACTOR = 5.0  # and its inverse is the smallest
 _MAJORITY = 0.6
 
 
@@ -72,9 +71,7 @@ class Relations:
         squares = xp.sum(parts * (y**2)[..., None], axis=-2) + tiny(y)
         products = xp.sum(parts * (y * predicted)[..., None], axis=-2)
         root = xp.sqrt(products**2 + 4 * squares * error[..., None] ** 2 * count)
-        factor = xp.clip(
-            (products + root) / (2 * squares), min=1 / _LARGEST_FACTOR, max=_LARGEST_FACTOR
-        )
+        factor = (products + root) / (2 * squares)
         return Relations(
             factor=xp.where(_mask(_LEARNS_FACTOR, y), factor, self.factor),
             shift=xp.where(_mask(_LEARNS_SHIFT, y), shift, self.shift),

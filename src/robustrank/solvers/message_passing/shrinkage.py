@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from robustrank.backend import Array, namespace
+from robustrank.backend import Array, epsilon, namespace
 
 # At the edge the slope is infinite; this limits the effect of a value that happens to be there.
 _LEAST_ROOT = 0.1
@@ -51,7 +51,7 @@ def _between(t: Array, f: Array, slope: Array) -> Array:
     """The contribution of each pair of values: 2 (t_i f_i − t_j f_j) / (t_i² − t_j²)."""
     xp = namespace(t)
     gap = t[..., :, None] ** 2 - t[..., None, :] ** 2
-    apart = xp.abs(gap) > 1e-6 * t[..., :, None] ** 2
+    apart = xp.abs(gap) > math.sqrt(epsilon(t)) * t[..., :, None] ** 2
     quotient = (t * f)[..., :, None] - (t * f)[..., None, :]
     quotient = quotient / xp.where(apart, gap, xp.ones_like(gap))
     limit = (f + t * slope) / (2 * xp.where(t > 0, t, xp.ones_like(t)))  # where two coincide

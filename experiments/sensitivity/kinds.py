@@ -1,0 +1,109 @@
+"""What kind of number each literal of the core is: tuned, derived or a size.
+
+*Tuned* is every number that is not listed here: it was chosen because results were good with it.
+A *derived* number follows from something else, by the arithmetic in the comment where it stands. A
+*size* limits memory, time or a text, and changes no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from experiments.sensitivity.literals import Literal
+
+TUNED, DERIVED, SIZE = "tuned", "derived", "size"
+KINDS = (TUNED, DERIVED, SIZE)
+_PROBABILITY = "derived, a probability"
+_QUANTILE = "derived, a quantile"
+_ROUNDING = "derived, a rounding bound"
+_FORMULA = "derived, by a formula"  # its exponents, counts and units are among these
+_PAPER = "derived, the paper's"
+_MEMORY, _TIME, _TEXT = "size, of memory", "size, of time", "size, of a text"
+
+# By the key of the literal: a file with the constant, field or function in which it stands.
+NOT_TUNED = {
+    "api/complete.py:_LARGE": _MEMORY,
+    "api/many.py:_LARGEST_BATCH": _MEMORY,
+    "api/many.py:_batch_size": _MEMORY,
+    "api/running.py:memory_needed": _FORMULA,
+    "api/running.py:memory_needed#2": _FORMULA,
+    "api/running.py:memory_needed#3": _MEMORY,
+    "certificate/conclusion.py:_EVIDENCE": _PROBABILITY,
+    "certificate/conclusion.py:noise_objections": _TEXT,
+    "certificate/determination.py:_STEPS_PER_DEGREE": _TIME,
+    "certificate/determination.py:_REFINEMENTS": _TIME,
+    "certificate/determination.py:_PROBES": _PROBABILITY,
+    "certificate/determination.py:_PRECONDITIONED_STEPS": _TIME,
+    "certificate/determination.py:_REWEIGHTINGS": _TIME,
+    "certificate/determination.py:_ROUNDINGS": _ROUNDING,
+    "certificate/determination.py:undetermined_part": _PROBABILITY,
+    "certificate/evidence.py:CLEARLY": _QUANTILE,
+    "certificate/evidence.py:best_set": _FORMULA,
+    "certificate/evidence.py:_EXACT_ROUNDINGS": _ROUNDING,
+    "certificate/evidence.py:MARGIN": _PROBABILITY,
+    "certificate/evidence.py:_LARGEST_STATISTIC": _QUANTILE,
+    "certificate/evidence.py:_HALF_WIDTHS": _QUANTILE,
+    "certificate/held_out.py:_ENOUGH": _QUANTILE,
+    "certificate/held_out.py:_HALF": _QUANTILE,
+    "certificate/parts.py:_PROBES": _PROBABILITY,
+    "certificate/parts.py:_FEW": _TIME,
+    "certificate/support.py:_BY_CHANCE": _PROBABILITY,
+    "completion/by_columns.py:_ENTRIES": _MEMORY,
+    "completion/by_columns.py:_COLUMNS": _MEMORY,
+    "completion/noisy_fit.py:empirical_bayes": _TIME,
+    "completion/refinement.py:CUTOFF": _QUANTILE,
+    "completion/refinement.py:polished": _TIME,
+    "completion/search.py:_REPAIRS": _TIME,
+    "completion/search.py:_ROUGH_SWEEPS": _TIME,
+    "completion/single_rows.py:MOST_ROWS": _TIME,
+    "completion/single_rows.py:_SUBSETS": _PROBABILITY,
+    "linalg/least_squares.py:_DIRECT_SIZE": _TIME,
+    "linalg/least_squares.py:_DIRECT_SIZE_ON_CPU": _TIME,
+    "linalg/least_squares.py:_MAX_ITERATIONS": _TIME,
+    "linalg/least_squares.py:ROUNDINGS": _ROUNDING,
+    "linalg/low_rank.py:_DENSE_LIMIT": _TIME,
+    "linalg/low_rank.py:_FEW_SUBSPACES": _TIME,
+    "linalg/low_rank.py:_SMALL_ON_GPU": _TIME,
+    "linalg/tangent.py:_BLOCK_ROWS": _MEMORY,
+    "linalg/tangent.py:_BLOCK_ROWS_ON_GPU": _MEMORY,
+    "linalg/tangent.py:BLOCK_ENTRIES": _MEMORY,
+    "noise.py:NoiseModel.describe": _FORMULA,
+    "result/certificate.py:percent": _FORMULA,
+    "result/labels.py:SHOWN": _TEXT,
+    "result/old_archives.py:FORMATS": _FORMULA,
+    "result/old_archives.py:_is_symmetric": _ROUNDING,
+    "result/result.py:Result.matrix": _FORMULA,
+    "result/result.py:Result.matrix#2": _FORMULA,
+    "result/result.py:Result.interval": _PROBABILITY,
+    "run.py:_ITERATING": _TIME,
+    "search/final_fit.py:_ROUNDS": _TIME,
+    "search/noise_choice.py:_OF_MEDIANS": _FORMULA,
+    "search/noise_choice.py:_MOST_LEVERAGE": _ROUNDING,
+    "search/second_solution.py:_WITHIN_NOISE": _QUANTILE,
+    "search/second_solution.py:_STEPS": _TIME,
+    "solvers/base.py:Solver.rounding": _ROUNDING,
+    "solvers/driver.py:_REPLAYS": _TIME,
+    "solvers/gradient_descent.py:_MOST_STEPS": _PAPER,
+    "solvers/gradient_descent.py:MedianTGD.alpha_y": _PAPER,
+    "solvers/gradient_descent.py:MedianTGD.step_size": _PAPER,
+    "solvers/gradient_descent.py:MedianTGD.check_every": _TIME,
+    "solvers/gradient_descent.py:VanillaGD.balance": _PAPER,
+    "solvers/message_passing/relations.py:Relations.learned": _FORMULA,
+    "solvers/message_passing/shrinkage.py:shrink": _FORMULA,
+    "solvers/message_passing/solver.py:MessagePassing.max_iterations": _TIME,
+    "solvers/weights.py:CUTOFF_MEDIANS": _PAPER,
+    "uncertainty/covariance.py:_LARGEST_INVERSE": _MEMORY,
+    "uncertainty/residuals.py:_MOST_SIZES": _TIME,
+    "uncertainty/residuals.py:_STEPS": _TIME,
+    "uncertainty/residuals.py:_LARGEST": _FORMULA,
+}
+
+
+def kind_of(literal: Literal) -> str:
+    """Tuned, or what else it is."""
+    return NOT_TUNED.get(literal.key, TUNED)
+
+
+def count_of(kind: str, literals: Iterable[Literal]) -> int:
+    """How many literals are of one of the ``KINDS``."""
+    return sum(kind_of(one).startswith(kind) for one in literals)
