@@ -13,8 +13,10 @@ from robustrank.noise import EQUAL, KNOWN, PROPORTIONAL, Conditions, NoiseModel
 
 PREDICTION = np.asarray([3.0, -1.0, 0.0])
 CONDITIONS = Conditions(
+    count=3,
     row_factors=np.asarray([1.0, 2.0, 0.5]),
     typical=2.0,
+    one=4.0,
     known=np.asarray([1.0, 1.0, 4.0]),
     groups={"groups": np.asarray([0, 1, 1])},
 )
@@ -28,14 +30,14 @@ CONDITIONS = Conditions(
         (KNOWN, [1.0, 2.0, 2.0]),
         # Predictions of 1.5, 0.25 and 0 typical measurements as they were given.
         (
-            NoiseModel(growth=0.75),
+            NoiseModel(growth=0.75, law="square"),
             [(0.25 + 0.75 * 2.25) ** 0.5, 2 * (0.25 + 0.75 / 16) ** 0.5, 0.25],
         ),
         (
-            NoiseModel(growth=0.75, power=1),
+            NoiseModel(growth=0.75, law="linear"),
             [(0.25 + 0.75 * 1.5) ** 0.5, 2 * (0.25 + 0.75 / 4) ** 0.5, 0.25],
         ),
-        (NoiseModel(of_rows=True, growth=1.0), [1.5, 0.5, 0.0]),
+        (NoiseModel(of_rows=True, growth=1.0, law="square"), [1.5, 0.5, 0.0]),
         (NoiseModel(groups="groups", levels=(3.0, 0.1)), [3.0, 0.2, 0.05]),
     ],
 )
@@ -49,8 +51,11 @@ def test_sizes_in_units_of_rows_of_equal_norm(model: NoiseModel, expected: list[
         (EQUAL, "equal for all"),
         (PROPORTIONAL, "in proportion to the norm of A_i"),
         (KNOWN, "in proportion to noise_scale"),
-        (NoiseModel(growth=0.84, typical=5.0), "σ² = 0.2² + (9.17% of the prediction)²"),
-        (NoiseModel(growth=0.84, power=1, typical=5.0), "σ² = 0.2² + 0.042 · |prediction|"),
+        (
+            NoiseModel(growth=0.84, law="square", typical=5.0),
+            "σ² = 0.2² + (9.17% of the prediction)²",
+        ),
+        (NoiseModel(growth=0.84, law="linear", typical=5.0), "σ² = 0.2² + 0.042 · |prediction|"),
         (
             NoiseModel(groups="columns", levels=(0.1, 4.0, 1.0)),
             "a level for each column, from 0.05 to 2",

@@ -102,7 +102,7 @@ def test_prediction_error_is_that_of_measurements_left_out() -> None:
 
 
 Array = np.ndarray[Any, Any]
-EVERY = np.ones(2000, bool)
+EVERY, LEFT = np.ones(2000, bool), np.ones(2000)
 Noise = Callable[[np.random.Generator, int], Array]
 HONEST: dict[str, Noise] = {
     "Gaussian": lambda rng, m: rng.standard_normal(m),
@@ -116,7 +116,9 @@ def test_statistics_of_noise_are_about_standard_normal(kind: str) -> None:
     rng = np.random.default_rng(3)
     values = np.asarray(
         [
-            noise_statistics(HONEST[kind](rng, 400), rng.standard_normal(400), EVERY[:400])[:3]
+            noise_statistics(
+                HONEST[kind](rng, 400), rng.standard_normal(400), EVERY[:400], LEFT[:400]
+            )[:3]
             for _ in range(400)
         ]
     )
@@ -148,20 +150,20 @@ def test_every_kind_of_fault_is_detected(fault: str) -> None:
         residual = 0.1 * rng.standard_normal(2000)
         faulty = np.arange(2000) < (2000 if which == 2 else 400)
         residual[faulty] = change(residual, predicted)[faulty]
-        assert abs(noise_statistics(residual, predicted, EVERY)[which]) > 4
+        assert abs(noise_statistics(residual, predicted, EVERY, LEFT)[which]) > 4
 
 
 @pytest.mark.parametrize("residual", [np.zeros(50), np.ones(2)])
 def test_statistics_without_information_are_zero(residual: Array) -> None:
     size = len(residual)
-    assert noise_statistics(residual, np.ones(size), EVERY[:size]) == (0.0,) * 5
+    assert noise_statistics(residual, np.ones(size), EVERY[:size], LEFT[:size]) == (0.0,) * 5
 
 
 def test_statistics_do_not_depend_on_units() -> None:
     rng = np.random.default_rng(4)
     residual, predicted = rng.standard_normal(100), rng.standard_normal(100)
-    plain = noise_statistics(residual, predicted, EVERY[:100])
-    scaled = noise_statistics(1e-30 * residual, 1e30 * predicted, EVERY[:100])
+    plain = noise_statistics(residual, predicted, EVERY[:100], LEFT[:100])
+    scaled = noise_statistics(1e-30 * residual, 1e30 * predicted, EVERY[:100], LEFT[:100])
     assert scaled == pytest.approx(plain)
 
 
@@ -204,5 +206,15 @@ def test_weak_signs_are_conspicuous(changes: dict[str, float], plain: bool) -> N
 
 
 def test_without_inliers_there_is_nothing_to_say() -> None:
-    none = noise_statistics(np.ones(9), np.ones(9), np.zeros(9, bool))
+    none = noise_statistics(np.ones(9), np.ones(9), np.zeros(9, bool), np.ones(9))
     assert none == (0.0,) * 5
+
+
+def test_residuals_are_compared_with_what_the_fit_leaves_of_their_noise() -> None:
+    """A fit that follows large predictions more closely leaves smaller residuals there."""
+    rng = np.random.default_rng(5)
+    predicted = rng.standard_normal(2000)
+    left = 1 / (1 + predicted**2)
+    residual = np.sqrt(left) * rng.standard_normal(2000)
+    assert noise_statistics(residual, predicted, EVERY, LEFT).growth < -10
+    assert abs(noise_statistics(residual, predicted, EVERY, left).growth) < 3

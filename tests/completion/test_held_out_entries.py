@@ -21,6 +21,7 @@ def fit_of(left: np.ndarray, right: np.ndarray, noise: float, variance: float = 
         left_covariances=np.tile(variance * np.eye(r), (len(left), 1, 1)),
         right_covariances=np.tile(2 * variance * np.eye(r), (len(right), 1, 1)),
         weights=np.ones(1),
+        sizes=np.ones(1),
         noise=noise,
         inliers=0.9,
         outlier_deviation=5.0,

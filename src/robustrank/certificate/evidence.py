@@ -228,6 +228,9 @@ class NoiseStatistics(NamedTuple):
         return self.growth > _CONSPICUOUS
 
 
+_NOTHING = NoiseStatistics(0.0, 0.0, 0.0, 0.0, 0.0)
+
+
 def noise_statistics(
     residual: Values, predicted: Values, inlier: Selection, left: Values
 ) -> NoiseStatistics:
@@ -240,13 +243,15 @@ def noise_statistics(
     cutoff = np.max(magnitudes[inlier], initial=0.0)
     near = np.count_nonzero((magnitudes > cutoff) & (magnitudes <= 2 * cutoff))
     inliers = np.count_nonzero(inlier)
-    telling = inlier & (left >= np.median(left[inlier], keepdims=True) / 2)
+    if inliers == 0:
+        return _NOTHING
+    telling = inlier & (left >= np.median(left[inlier]) / 2)
     residual, predicted = (residual / np.sqrt(left))[telling], predicted[telling]
     squares = residual**2
     cubes = residual * squares
     spread = math.sqrt(float(np.sum(cubes**2)))
     if len(residual) <= 2 or spread == 0:
-        return NoiseStatistics(0.0, 0.0, 0.0, 0.0, 0.0)
+        return _NOTHING
     growth = np.corrcoef(_ranks(np.abs(residual)), _ranks(np.abs(predicted)))[0, 1]
     return NoiseStatistics(
         skewness=float(np.sum(cubes)) / spread,

@@ -22,11 +22,12 @@ def outlier_probability(residual: Vector) -> Vector:
     zero unless the likelihood of the residuals is larger by more than one number could explain.
     """
     magnitudes = np.abs(residual)
-    near = magnitudes[magnitudes <= CLEARLY]
-    share = _share_of_outliers(near)
-    with np.errstate(over="ignore", under="ignore"):
-        good, bad = (1 - share) * _density(magnitudes), share / CLEARLY
-    return np.where(magnitudes <= CLEARLY, bad / (good + bad), 1.0)
+    near = magnitudes <= CLEARLY
+    share = _share_of_outliers(magnitudes[near])
+    good, bad = (1 - share) * _density(magnitudes[near]), share / CLEARLY
+    probability = np.ones(len(magnitudes))
+    probability[near] = bad / (good + bad)
+    return probability
 
 
 def _density(magnitudes: Vector) -> Vector:
