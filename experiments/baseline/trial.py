@@ -152,7 +152,8 @@ def _described(problem: Problem, result: Result) -> Row:
         "rank": result.rank,
         "outliers": _outliers(problem, as_numpy(result.outliers)),
         "answer": _answer(problem, left * decided[0][:, None], right * decided[1][:, None]),
-        "stated": _rounded(float(result.certificate.matrix_error)),
+        "stated": _rounded(result.error),
+        "bound": _rounded(result.error_bound),
     }
     if problem.entries is None:
         row |= {

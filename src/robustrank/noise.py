@@ -44,7 +44,8 @@ def _growing_variance(law: str, prediction: Array, typical: float, one: float) -
         case "linear":
             return abs(prediction) / typical
         case "binomial":
-            return 4 * xp.clip(prediction * (one - prediction), min=0.0) / one**2
+            share = prediction / one
+            return 4 * xp.clip(share * (1 - share), min=0.0)
         case _:
             return (_first_digit(prediction / one) / _first_digit(np.asarray(typical / one))) ** 2
 
@@ -218,7 +219,7 @@ def _are_rounded(given: Values, values: Array) -> bool:
     """Whether most values have few significant digits, and not all the same number of decimals."""
     given = given[np.isfinite(given) & (given != 0)]
     sizes = _first_digit(given)
-    scaled = 10.0 ** (_MOST_DIGITS - 1) * given / sizes
+    scaled = 10.0 ** (_MOST_DIGITS - 1) * (given / sizes)
     # Reading and scaling a number of few digits causes errors of a few units of rounding.
     rounding = 8 * np.finfo(to_numpy(values).dtype).eps * 10.0**_MOST_DIGITS
     rounded = np.abs(scaled - np.rint(scaled)) <= rounding

@@ -164,7 +164,7 @@ def test_predictions_of_entries_that_were_left_out() -> None:
     assert tile(page, "Trivial error")[0] == number(trivial)
     assert tile(page, "Error of the matrix")[0] == ratio(certificate.matrix_error)
     worse = replace(RESULTS["noisy"], certificate=replace(certificate, matrix_error=1.4))
-    assert tile(render_report(worse), "Error of the matrix")[0] == "over 100%"
+    assert tile(render_report(worse), "Error of the matrix")[0] == "140.0%"
     assert "Held-out error" not in PAGES["exact"]
 
 

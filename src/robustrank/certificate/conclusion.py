@@ -13,6 +13,7 @@ from robustrank.certificate.determination import error_per_deviation, unidentifi
 from robustrank.certificate.evidence import (
     NoiseStatistics,
     enough_fits,
+    error_bound,
     evidence_of,
     exact_tolerance,
     is_exact_fit,
@@ -228,11 +229,15 @@ def _noise_examined(
     kept = xp.where(fit.weights > 0, residual, xp.zeros_like(residual))
     drawn = with_random_signs(kept, as_generator(0), labels)
     largest_values = [float(operator.leading_svd(w, 1, as_generator(0))[1][0]) for w in drawn]
+    # The weights are relative to that of the inlier with the least noise.
+    error = float(np.min(spread[inlier])) * deviation * amplification / fit.norm
+    # The largest component that the back-projected residuals contain.
+    hidden = largest_values[0] / (np.count_nonzero(inlier) * float(operator.gain) ** 2 * fit.norm)
     certificate = replace(
         certificate,
         held_out_share=share,
-        # The weights are relative to that of the inlier with the least noise.
-        matrix_error=float(np.min(spread[inlier])) * deviation * amplification / fit.norm,
+        matrix_error=error,
+        error_bound=error_bound(error, hidden),
         held_out_error=typical / half_normal_quantile(0.5) / null,
         noise_statistics=noise_statistics(
             *(part[inside] for part in (scaled, fitted, inlier, left))

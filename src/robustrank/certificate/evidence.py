@@ -285,6 +285,15 @@ def with_random_signs(
     return [residual, *(residual * xp.asarray(one[labels], **like(residual)) for one in signs)]
 
 
+def error_bound(error: float, hidden: float) -> float:
+    """A bound on the error of a matrix, relative to its norm, from the one that is expected.
+
+    Twice the expected error, which noise exceeds less often than once in 10⁴ cases if it has ten
+    degrees of freedom or more, and ``hidden``: a component that the residuals may contain.
+    """
+    return math.hypot(2 * error, hidden)
+
+
 def residual_structure(largest: Sequence[float]) -> float:
     """The largest singular value of the residuals, relative to that with random signs.
 

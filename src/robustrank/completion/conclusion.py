@@ -8,7 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from robustrank.certificate import HELD_OUT_LIMIT, NOT_NOISE, STRUCTURED, UNTESTED, noise_objections
+from robustrank.certificate import (
+    HELD_OUT_LIMIT,
+    NOT_NOISE,
+    STRUCTURED,
+    UNTESTED,
+    error_bound,
+    noise_objections,
+)
 from robustrank.completion.search import EXPLAINED, Solution
 from robustrank.result import Certificate
 
@@ -56,7 +63,7 @@ def certified(
     certificate = replace(
         certificate,
         matrix_error=solution.error,
-        error_bound=held_out.matrix_error,
+        error_bound=error_bound(solution.error, solution.hidden),
         held_out_error=_ratio(held_out.error, held_out.trivial),
         expected_error=_ratio(held_out.expected, held_out.trivial),
         trivial_error=held_out.trivial * unit,
@@ -67,6 +74,7 @@ def certified(
 
 def _objections(certificate: Certificate, solution: Solution) -> Iterator[str]:
     """What speaks against a solution with noise."""
+    held_out = solution.held_out
     yield from noise_objections(certificate, _LARGEST_NOISE)
     if (
         not 1 / _AS_EXPECTED
@@ -76,10 +84,10 @@ def _objections(certificate: Certificate, solution: Solution) -> Iterator[str]:
         yield "errors of entries that were left out are not as the fit expects"
     if not (solution.statistics is None or solution.statistics.look_like_noise()):
         yield NOT_NOISE
-    if not certificate.error_bound <= HELD_OUT_LIMIT:
+    if held_out is not None and not held_out.matrix_error <= HELD_OUT_LIMIT:
         yield (
             f"entries that were left out show that the error of the matrix may be "
-            f"{min(certificate.error_bound, 1):.0%} of how much its entries vary"
+            f"{min(held_out.matrix_error, 1):.0%} of how much its entries vary"
         )
     if not certificate.structure <= _STRUCTURE:
         yield STRUCTURED

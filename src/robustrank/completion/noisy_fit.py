@@ -282,6 +282,8 @@ def with_noise_model(sample: Sample, fit: NoisyFit, watch: Watch) -> NoisyFit:
             break
         sizes = model.sizes(sample.by_rows.dot(*fit.factors), sample.conditions)
         width = 2 * robust_deviation(sample.residual(*fit.factors) / sizes)
+        if not width > sample.tolerance:
+            break  # most entries are fitted up to rounding
         near = narrowed(sample, fit.factors, width, watch, sizes)
         fit = empirical_bayes(sample, near.factors, watch, model)
         if (found := fit.evidence(sample)) > evidence:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robustrank.backend import Array, like, namespace, to_numpy
+from robustrank.backend import Array, like, namespace, tiny, to_numpy
 from robustrank.certificate import (
     MARGIN,
     NoiseStatistics,
@@ -79,7 +79,10 @@ class Solution:
     noise_sizes: Array | None = None  # relative, of each entry; None: equal for all
     held_out: HeldOut | None = None  # only with noise
     structure: float = 0.0
-    error: float = 0.0  # expected, of the decided part, relative to its norm
+    # The error that is expected in the decided part, and the largest component of what the
+    # residuals may hide, both relative to its norm.
+    error: float = 0.0
+    hidden: float = 0.0
     statistics: NoiseStatistics | None = None  # of the residuals in the part that is decided
 
     @property
@@ -257,10 +260,12 @@ class Search:
 
     def _structure(self, sample: Sample, residual: Array) -> float:
         """How much more than noise the residuals are; see ``residual_structure``."""
+        return residual_structure(self._largest_values(sample, residual))
+
+    def _largest_values(self, sample: Sample, residual: Array) -> list[float]:
+        """The largest singular values of the residuals, and of these with random signs."""
         drawn = with_random_signs(residual, self._rng)
-        return residual_structure(
-            [float(sample.leading_svd(values, 1, self._rng)[1][0]) for values in drawn]
-        )
+        return [float(sample.leading_svd(values, 1, self._rng)[1][0]) for values in drawn]
 
     def _narrowed(
         self, sample: Sample, look: PathPoint, rank: int, stage: str
@@ -374,8 +379,13 @@ class Search:
         inliers = to_numpy(fit.weights) > 0.5
         xp = namespace(fit.left)
         residual = fit.weights * sample.residual(*fit.factors) / fit.sizes
-        point = point_of(*fit.factors)
+        largest, point = self._largest_values(sample, residual), point_of(*fit.factors)
         support = self._supported(sample, point, inliers, CUTOFF * fit.noise)
+        decided = (
+            xp.asarray(one, device=like(residual)["device"])
+            for one in (support.rows, support.columns)
+        )
+        norm = max(float(xp.linalg.vector_norm(point.values)), tiny(residual))
         return Solution(
             *fit.factors,
             inliers,
@@ -385,13 +395,9 @@ class Search:
             noise_model=fit.model,
             noise_sizes=None if fit.model == EQUAL else fit.sizes,
             held_out=errors,
-            error=fit.expected_error(
-                *(
-                    xp.asarray(one, device=like(residual)["device"])
-                    for one in (support.rows, support.columns)
-                )
-            ),
-            structure=self._structure(sample, residual),
+            error=fit.expected_error(*decided),
+            hidden=largest[0] * math.prod(sample.shape) / (sample.size * norm),
+            structure=residual_structure(largest),
             statistics=_statistics(sample, fit, inliers, support),
         )
 

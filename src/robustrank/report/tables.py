@@ -124,7 +124,7 @@ def accuracy_tiles(arrays: Arrays, truth: Truth) -> list[Tile]:
 def prediction_tiles(result: Result) -> list[Tile]:
     """The errors of predictions of measurements that were left out, as far as they are known."""
     certificate = result.certificate
-    trivial, bound = certificate.trivial_error, certificate.matrix_error
+    trivial, bound = certificate.trivial_error, certificate.error_bound
     held_out, expected = (
         number(trivial * error)
         for error in (certificate.held_out_error, certificate.expected_error)
@@ -133,16 +133,14 @@ def prediction_tiles(result: Result) -> list[Tile]:
         Tile("Held-out error", held_out, "standard deviation of the predictions' errors"),
         Tile("Expected error", expected, "from noise and uncertainty"),
         Tile("Trivial error", number(trivial), "of predictions that do not use the matrix"),
-        Tile("Error of the matrix", *_matrix_error(bound, of_entries=result.of_entries)),
+        Tile(
+            "Error of the matrix",
+            ratio(certificate.matrix_error),
+            f"expected, of its norm; at most {ratio(bound)}",
+        ),
     ]
     known = not math.isnan(certificate.held_out_error)
     return [tile for tile in tiles if known and tile.value != number(math.nan)]
-
-
-def _matrix_error(error: float, *, of_entries: bool) -> tuple[str, str]:
-    if of_entries:
-        return "over 100%" if error > 1 else ratio(error), "at most, of how much its entries vary"
-    return ratio(error), "expected, of its norm"
 
 
 def comparison(all_arrays: Sequence[Arrays], truth: Truth | None) -> TextTable:

@@ -167,8 +167,8 @@ class Certificate:
         The expected error of the matrix due to noise, relative to its norm, in the rows and columns
         that are decided; zero without noise.
     error_bound
-        What the error may be at most, with what the residuals cannot exclude: of a completion, what
-        the errors of entries that were left out have beyond the noise.
+        A bound on this error: twice the expected one, and a component that the residuals may
+        contain.
     held_out_error
         The error of predictions of measurements that were left out of the fit, relative to
         ``trivial_error``.

@@ -186,6 +186,25 @@ class Result:
         return self.status.certified
 
     @property
+    def error(self) -> float:
+        """The expected error of the matrix, relative to its norm; zero if the fit is exact.
+
+        That of a completion refers to the rows and columns that are decided. NaN if it was not
+        computed, because the result is not certified.
+        """
+        return 0.0 if self.noise == 0 else self.certificate.matrix_error
+
+    @property
+    def error_bound(self) -> float:
+        """A bound on the error of a certified matrix, relative to its norm.
+
+        It has room for chance, and for a component that is too weak to be seen in the residuals. If
+        the fit is exact, it is the relative size of the residuals that count as exact.
+        """
+        certificate = self.certificate
+        return certificate.tolerance if self.noise == 0 else certificate.error_bound
+
+    @property
     def rank(self) -> int:
         """The number of columns of the factors."""
         return int(self.left.shape[1])
