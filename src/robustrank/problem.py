@@ -120,6 +120,8 @@ class Problem:
         The relative size of the noise of each measurement, (m,), if it is known.
     groups
         The number of the group that each measurement belongs to, (m,), counted from zero.
+    group_labels
+        The labels of the groups.
 
     Warns
     -----
@@ -147,6 +149,7 @@ class Problem:
     symmetric: bool = False  # whether M is known to be symmetric
     noise_scale: Array | None = None
     groups: Array | None = None
+    group_labels: np.ndarray[Any, Any] | None = None
 
     def __post_init__(self) -> None:
         given = _symmetrized(self.operator) if self.symmetric else self.operator
@@ -341,6 +344,7 @@ class Problem:
             symmetric=first.symmetric,
             noise_scale=None,
             groups=None,
+            group_labels=None,
             scale=xp.asarray([problem.scale for problem in problems], **like(first.y)),
         )
 

@@ -36,6 +36,7 @@ from robustrank.certificate.evidence import (
     residual_structure,
     with_random_signs,
 )
+from robustrank.certificate.held_out import leave_out_folds
 from robustrank.certificate.parts import groups_with_majority, name_parts, repetitions
 from robustrank.certificate.rank_check import (
     FEW_INLIERS,
@@ -79,6 +80,7 @@ __all__ = [
     "groups_with_majority",
     "is_exact_fit",
     "largest_structure_of_noise",
+    "leave_out_folds",
     "log_choices",
     "name_parts",
     "noise_objections",

@@ -76,6 +76,8 @@ class Fit:
     weights: Array  # (m,) of the final fit; positive for inliers
     spread: Array  # (m,) the relative size of the noise of each measurement
     norm: float  # of the matrix, in normalized units
+    # (m,) boolean: in groups that were rejected as a whole, by no cutoff of residuals.
+    excluded: Array | None = None
 
 
 def count(fit: Fit, reason: StopReason | None, labels: Labels | None = None) -> Certificate:
@@ -225,6 +227,7 @@ def _noise_examined(
     own = to_numpy(leverages(tangent, fit.weights, freedom))
     comparable = scaled / np.sqrt(1 - own)
     operator = problem.normalized().operator
+    shown = inside if fit.excluded is None else inside & ~to_numpy(fit.excluded)
 
     kept = xp.where(fit.weights > 0, residual, xp.zeros_like(residual))
     drawn = with_random_signs(kept, as_generator(0), labels)
@@ -235,7 +238,7 @@ def _noise_examined(
         # The weights are relative to that of the inlier with the least noise.
         matrix_error=float(np.min(spread[inlier])) * deviation * amplification / fit.norm,
         held_out_error=typical / half_normal_quantile(0.5) / null,
-        noise_statistics=noise_statistics(comparable[inside], fitted[inside], inlier[inside]),
+        noise_statistics=noise_statistics(comparable[shown], fitted[shown], inlier[shown]),
         structure=residual_structure(largest_values),
     )
     return replace(certificate, objections=tuple(_tested_objections(certificate)))

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from robustrank.backend import to_numpy
+from robustrank.backend import namespace, to_numpy
 from robustrank.certificate import exact_tolerance, noise_statistics
 from robustrank.linalg import sample_quantile
 from robustrank.noise import EQUAL, KNOWN, PROPORTIONAL, NoiseModel
 from robustrank.problem import Problem
 from robustrank.search.noise_choice import chosen_noise, support
 from robustrank.search.results import Found
+from robustrank.search.sensors import in_wrong_groups
 from robustrank.solvers import Outcome, Solver
 from robustrank.solvers.evidence_fit import EvidenceFit, EvidenceFitState
 from robustrank.solvers.group_fit import Fault, GroupFit, GroupFitState
@@ -55,7 +56,10 @@ class FinalFit:
         plain = self._of_any_noise(problem, fit)
         if plain is None or _leaves_only_rounding(problem, plain):
             return plain
-        best = self._with_numbers_of_noise(problem, plain)
+        best = self._with_numbers_of_noise(problem, self._without_wrong_groups(problem, plain))
+        again = self._without_wrong_groups(problem, best)
+        if again is not best:
+            best = self._with_numbers_of_noise(problem, again)
         for fault in _possible_faults(problem, plain):
             best = self._without_fault(problem, best, fault) or best
         return best
@@ -77,17 +81,34 @@ class FinalFit:
         The residuals at one fit support a model, and the fit with that model others.
         """
         unit = problem.with_unit_rows.normalized()
-        supported = support(unit, best.state, best.solver.noise)
+        excluded = best.solver.excluded
+        supported = support(unit, best.state, best.solver.noise, excluded)
         for _ in range(_ROUNDS):
-            noise = chosen_noise(unit, best.state, best.solver.noise)
+            noise = chosen_noise(unit, best.state, best.solver.noise, excluded)
             if noise == best.solver.noise:
                 break
             fit = replace(best.solver, initial=best.state.point, noise=noise)
             fitted = self._fitted(problem, fit)
             if fitted is None:
                 break
-            before, supported = supported, support(unit, fitted.state, noise)
+            before, supported = supported, support(unit, fitted.state, noise, excluded)
             if not supported > before + 0.5:
+                break
+            best = fitted
+        return best
+
+    def _without_wrong_groups(self, problem: Problem, best: Fitted) -> Fitted:
+        """The fit without the groups that are wrong altogether, until these are the same."""
+        unit = problem.with_unit_rows.normalized()
+        for _ in range(0 if problem.groups is None else _ROUNDS):
+            state, noise, before = best.state, best.solver.noise, best.solver.excluded
+            wrong = in_wrong_groups(unit, state.tangent, state.residual, state.weights, noise)
+            changed = wrong if before is None else wrong != before
+            if not bool(namespace(wrong).any(changed)):
+                break
+            fit = replace(best.solver, initial=state.point, excluded=wrong)
+            fitted = self._fitted(problem, fit)
+            if fitted is None:
                 break
             best = fitted
         return best
@@ -107,7 +128,8 @@ class FinalFit:
         if not (isinstance(state, GroupFitState) and state.best.evidence > best.evidence + margin):
             return None
         found = state.best
-        without = self._fitted(problem, replace(fit, initial=found.point, excluded=found.smaller))
+        excluded = found.smaller if fit.excluded is None else found.smaller | fit.excluded
+        without = self._fitted(problem, replace(fit, initial=found.point, excluded=excluded))
         return without and without._replace(evidence=found.evidence)
 
 

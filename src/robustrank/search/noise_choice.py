@@ -28,14 +28,16 @@ _OF_MEDIANS = 1.35
 _MOST_LEVERAGE = 1 - 1e-6
 
 
-def chosen_noise(problem: Problem, state: EvidenceFitState, noise: NoiseModel) -> NoiseModel:
+def chosen_noise(
+    problem: Problem, state: EvidenceFitState, noise: NoiseModel, excluded: Array | None = None
+) -> NoiseModel:
     """The model with the most support by the residuals of a fit, with its numbers.
 
     The problem is normalized, with rows of equal norm, and ``noise`` is the model of the fit, whose
-    dependence on rows and on known sizes is kept.
+    dependence on rows and on known sizes is kept. ``excluded`` measurements say nothing about it.
     """
     plain = replace(noise, growth=0.0, groups="", levels=())
-    residual, prediction = _left_out(problem, state), problem.y - state.residual
+    residual, prediction = _left_out(problem, state, excluded), problem.y - state.residual
 
     def score(model: NoiseModel) -> float:
         return _evidence(problem, residual, prediction, model)
@@ -45,16 +47,20 @@ def chosen_noise(problem: Problem, state: EvidenceFitState, noise: NoiseModel) -
     for name, groups in problem.conditions.groups.items():
         for model in {plain, grown}:
             sizes = model.sizes(prediction, problem.conditions)
-            levels = _levels(
-                *map(to_numpy, (residual / sizes, 1 - _leverages(problem, state), groups))
-            )
+            left = 1 - _leverages(problem, state)
+            if excluded is not None:
+                left = namespace(left).where(excluded, namespace(left).zeros_like(left), left)
+            levels = _levels(*map(to_numpy, (residual / sizes, left, groups)))
             models.append(replace(model, groups=name, levels=levels))
     return max(models, key=score)
 
 
-def support(problem: Problem, state: EvidenceFitState, noise: NoiseModel) -> float:
+def support(
+    problem: Problem, state: EvidenceFitState, noise: NoiseModel, excluded: Array | None = None
+) -> float:
     """The evidence of a fit with a noise model, less what its numbers could have explained."""
-    return _evidence(problem, _left_out(problem, state), problem.y - state.residual, noise)
+    residual = _left_out(problem, state, excluded)
+    return _evidence(problem, residual, problem.y - state.residual, noise)
 
 
 def _evidence(problem: Problem, residual: Array, prediction: Array, noise: NoiseModel) -> float:
@@ -75,9 +81,13 @@ def _evidence(problem: Problem, residual: Array, prediction: Array, noise: Noise
     return float(best.evidence) - numbers
 
 
-def _left_out(problem: Problem, state: EvidenceFitState) -> Array:
+def _left_out(problem: Problem, state: EvidenceFitState, excluded: Array | None) -> Array:
     """Residuals in proportion to their noise: a fit reduces those of inliers to √(1 − leverage)."""
-    return state.residual / namespace(state.residual).sqrt(1 - _leverages(problem, state))
+    xp = namespace(state.residual)
+    residual = state.residual / xp.sqrt(1 - _leverages(problem, state))
+    if excluded is None:
+        return residual
+    return xp.where(excluded, float(xp.finfo(residual.dtype).max) ** 0.25, residual)
 
 
 def _leverages(problem: Problem, state: EvidenceFitState) -> Array:
@@ -109,7 +119,7 @@ def _levels(residual: Vector, left: Vector, groups: Vector) -> tuple[float, ...]
     sizes = np.log(np.maximum(medians / half_normal_quantile(0.5), least))
     known = np.bincount(groups, left, minlength=count) / _OF_MEDIANS
     mean = float(np.average(sizes, weights=known))
-    beyond = float(np.sum(known * (sizes - mean) ** 2)) - (count - 1)
+    beyond = float(np.sum(known * (sizes - mean) ** 2)) - (np.count_nonzero(known) - 1)
     spread = max(beyond, 0.0) / float(np.sum(known) - np.sum(known**2) / np.sum(known))
     drawn = mean + (sizes - mean) * spread * known / (spread * known + 1)
     return tuple(float(level) for level in np.exp(drawn - np.median(drawn)))

@@ -26,6 +26,7 @@ from robustrank.run import Run
 from robustrank.search.final_fit import FinalFit, Fitted
 from robustrank.search.rank_growth import RankGrowth, largest_rank
 from robustrank.search.results import Found, assemble, best_attempt, nothing_found, summarize
+from robustrank.search.sensors import MOST_ARE_WRONG, counted_groups, table_of_groups
 from robustrank.search.second_solution import second_solution
 from robustrank.solvers import Drive, GaussNewton, Outcome, Portfolio, Solver, State, TwoStage
 from robustrank.solvers.base import EstimatingSolver, normalized_factors
@@ -116,13 +117,28 @@ class Search:
     def best(self) -> Result:
         """The best result so far, with a summary of all."""
         tried = self._gathered()
-        best = best_attempt(tried)
+        best = self._with_groups(best_attempt(tried))
         return replace(
             best,
             attempts=tuple(map(summarize, tried)),
             stopped=self.run.stopped or best.stopped,
             rank_table=None if self._growth is None else self._growth.table(best),
         )
+
+    def _with_groups(self, result: Result) -> Result:
+        """The result with what is known about each group, if the measurements have groups.
+
+        A certified result needs the majority of the groups, too.
+        """
+        if self.problem.groups is None:
+            return result
+        if self.run.stopped is not None:
+            return replace(result, groups=counted_groups(self.problem, result))
+        groups = table_of_groups(self.problem, result)
+        if result.certified and 2 * len(groups.wrong) >= len(groups.rows):
+            certificate = result.certificate.with_objections(MOST_ARE_WRONG)
+            result = replace(result, certificate=certificate)
+        return replace(result, groups=groups)
 
     def _gathered(self) -> list[Result]:
         """All results; if the run was stopped, also what it was working on."""
