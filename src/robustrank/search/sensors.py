@@ -36,6 +36,7 @@ _ROUNDS = 20  # of fitting a line to its inliers, and choosing them
 _POINTS = 300  # for the slope of a line
 _OFFSET, _GAIN, _BOTH = "offset", "gain", "offset and gain"
 _CONSTANT, _DEAD, _STUCK, _NOISE_ONLY = "constant", "dead", "stuck", "noise only"
+_EXCHANGED = "exchanged with"
 
 
 def table_of_groups(problem: Problem, result: Result) -> GroupTable:
@@ -57,6 +58,19 @@ def counted_groups(problem: Problem, result: Result) -> GroupTable:
     counts = np.bincount(members, minlength=len(labels)).tolist()
     rejected = np.bincount(members, to_numpy(result.outliers), len(labels)).astype(int).tolist()
     return GroupTable(tuple(map(GroupRow, labels, counts, rejected)))
+
+
+def with_known_fault(problem: Problem, groups: GroupTable) -> Vector:
+    """Which measurements are in wrong groups that follow the matrix, or a constant, up to noise.
+
+    They support the matrix of the result, or none, and so are no evidence for another one.
+    """
+    noise = CLEARLY * float(np.median([row.noise for row in groups.rows if not row.is_wrong]))
+    known = [
+        row.is_wrong and (row.noise <= noise or row.verdict.startswith(_EXCHANGED))
+        for row in groups.rows
+    ]
+    return np.asarray(known)[to_numpy(problem.groups)]
 
 
 def in_wrong_groups(
@@ -159,7 +173,6 @@ class _Group:
         """The verdict; ``deviation`` is that of other groups, and ``choice`` the cost of one."""
         right = self.as_good(deviation)
         noisy = self.line(NOISY, (0.0, 1.0), (), least)
-        base = max(right, noisy.evidence if noisy.deviation < self._trivial else -math.inf)
         ratio = self.value - self.predicted
         slope = self._slope() if noisy.evidence > right else 1.0
         flat = float(np.median(self.value / self.one))
@@ -174,16 +187,17 @@ class _Group:
             self.line(_DEAD, (0.0, 0.0), (), least),
         ]
         fault = max(faults, key=lambda line: line.evidence)
+        # Noise of any size is no fault as long as the group depends on what is predicted for it.
+        unrelated = max(line.evidence for line in faults if line.gain == 0)
+        base = max(right, noisy.evidence) if noisy.evidence > max(unrelated, 0.0) else right
         words, evidence = fault.words, fault.evidence
-        effect = fault.offset * self.one + (fault.gain - 1) * self.predicted
-        noise = max(deviation, fault.deviation)
         if not evidence > 0:  # it says nothing
             words, evidence = _NOISE_ONLY, 0.0
-        elif float(np.sqrt(np.mean(effect**2))) <= noise:  # less than the noise does
-            evidence = -math.inf
         elif words in (_CONSTANT, _DEAD):
             still = fault.deviation <= CLEARLY * deviation
             words = _NOISE_ONLY if not still else _DEAD if words == _DEAD else _STUCK
+        elif self._effect(fault) <= max(deviation, fault.deviation):  # less than the noise does
+            evidence = -math.inf
         is_noisy = noisy.evidence > right + choice
         return Verdict(
             fault=words,
@@ -254,10 +268,10 @@ class _Group:
         count = np.arange(1.0, len(gains) + 1)
         return np.where(2 * count > total, gains - log_choices(total, count), -math.inf)
 
-    @property
-    def _trivial(self) -> float:
-        """What a trivial prediction leaves, relative to the size of the noise."""
-        return math.exp(float(np.median(self.worth)))
+    def _effect(self, line: _Line) -> float:
+        """The size of what a fault adds to a measurement."""
+        added = line.offset * self.one + (line.gain - 1) * self.predicted
+        return float(np.sqrt(np.mean(added**2)))
 
     def _ratio(self) -> float:
         """The median ratio of values to predictions, of the half for which those are larger."""
@@ -357,5 +371,5 @@ def _name_exchanged(
         more = [groups[k].as_if(groups[j], deviation) - verdicts[k].evidence for j, k in (pair, pair[::-1])]
         if sum(more) > math.log(len(groups)):
             for k, j, gain in zip(pair, pair[::-1], more[::-1], strict=True):
-                words = f"exchanged with {labels[j]}"
+                words = f"{_EXCHANGED} {labels[j]}"
                 verdicts[k] = replace(verdicts[k], fault=words, gain=verdicts[k].gain + gain)
