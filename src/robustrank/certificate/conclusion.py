@@ -76,8 +76,8 @@ class Fit:
     weights: Array  # (m,) of the final fit; positive for inliers
     spread: Array  # (m,) the relative size of the noise of each measurement
     norm: float  # of the matrix, in normalized units
-    # (m,) boolean: in groups that were rejected as a whole, by no cutoff of residuals.
-    excluded: Array | None = None
+    # (m,) boolean: in groups that were rejected as a whole, by no cutoff of their residuals.
+    without: Array | None = None
 
 
 def count(fit: Fit, reason: StopReason | None, labels: Labels | None = None) -> Certificate:
@@ -227,7 +227,7 @@ def _noise_examined(
     own = to_numpy(leverages(tangent, fit.weights, freedom))
     comparable = scaled / np.sqrt(1 - own)
     operator = problem.normalized().operator
-    shown = inside if fit.excluded is None else inside & ~to_numpy(fit.excluded)
+    shown = inside if fit.without is None else inside & ~to_numpy(fit.without)
 
     kept = xp.where(fit.weights > 0, residual, xp.zeros_like(residual))
     drawn = with_random_signs(kept, as_generator(0), labels)

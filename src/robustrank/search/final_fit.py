@@ -56,7 +56,8 @@ class FinalFit:
         plain = self._of_any_noise(problem, fit)
         if plain is None or _leaves_only_rounding(problem, plain):
             return plain
-        best = self._with_numbers_of_noise(problem, self._without_wrong_groups(problem, plain))
+        plain = self._without_wrong_groups(problem, plain)
+        best = self._with_numbers_of_noise(problem, plain)
         again = self._without_wrong_groups(problem, best)
         if again is not best:
             best = self._with_numbers_of_noise(problem, again)
@@ -81,17 +82,17 @@ class FinalFit:
         The residuals at one fit support a model, and the fit with that model others.
         """
         unit = problem.with_unit_rows.normalized()
-        excluded = best.solver.excluded
-        supported = support(unit, best.state, best.solver.noise, excluded)
+        without = best.solver.without
+        supported = support(unit, best.state, best.solver.noise, without)
         for _ in range(_ROUNDS):
-            noise = chosen_noise(unit, best.state, best.solver.noise, excluded)
+            noise = chosen_noise(unit, best.state, best.solver.noise, without)
             if noise == best.solver.noise:
                 break
             fit = replace(best.solver, initial=best.state.point, noise=noise)
             fitted = self._fitted(problem, fit)
             if fitted is None:
                 break
-            before, supported = supported, support(unit, fitted.state, noise, excluded)
+            before, supported = supported, support(unit, fitted.state, noise, without)
             if not supported > before + 0.5:
                 break
             best = fitted
@@ -101,12 +102,12 @@ class FinalFit:
         """The fit without the groups that are wrong altogether, until these are the same."""
         unit = problem.with_unit_rows.normalized()
         for _ in range(0 if problem.groups is None else _ROUNDS):
-            state, noise, before = best.state, best.solver.noise, best.solver.excluded
+            state, noise, before = best.state, best.solver.noise, best.solver.without
             wrong = in_wrong_groups(unit, state.tangent, state.residual, state.weights, noise)
             changed = wrong if before is None else wrong != before
             if not bool(namespace(wrong).any(changed)):
                 break
-            fit = replace(best.solver, initial=state.point, excluded=wrong)
+            fit = replace(best.solver, initial=state.point, without=wrong)
             fitted = self._fitted(problem, fit)
             if fitted is None:
                 break
@@ -128,8 +129,7 @@ class FinalFit:
         if not (isinstance(state, GroupFitState) and state.best.evidence > best.evidence + margin):
             return None
         found = state.best
-        excluded = found.smaller if fit.excluded is None else found.smaller | fit.excluded
-        without = self._fitted(problem, replace(fit, initial=found.point, excluded=excluded))
+        without = self._fitted(problem, replace(fit, initial=found.point, excluded=found.smaller))
         return without and without._replace(evidence=found.evidence)
 
 

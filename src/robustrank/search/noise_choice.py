@@ -14,7 +14,7 @@ from robustrank.certificate import best_set
 from robustrank.linalg import half_normal_quantile, leverages
 from robustrank.noise import NoiseModel
 from robustrank.problem import Problem
-from robustrank.solvers.evidence_fit import EvidenceFitState
+from robustrank.solvers.evidence_fit import EvidenceFitState, beyond_use
 
 Vector = np.ndarray[Any, Any]
 
@@ -29,18 +29,19 @@ _MOST_LEVERAGE = 1 - 1e-6
 
 
 def chosen_noise(
-    problem: Problem, state: EvidenceFitState, noise: NoiseModel, excluded: Array | None = None
+    problem: Problem, state: EvidenceFitState, noise: NoiseModel, without: Array | None = None
 ) -> NoiseModel:
     """The model with the most support by the residuals of a fit, with its numbers.
 
     The problem is normalized, with rows of equal norm, and ``noise`` is the model of the fit, whose
-    dependence on rows and on known sizes is kept. ``excluded`` measurements say nothing about it.
+    dependence on rows and on known sizes is kept. Measurements of groups that
+    the fit goes ``without`` say nothing about it.
     """
     plain = replace(noise, growth=0.0, groups="", levels=())
-    residual, prediction = _left_out(problem, state, excluded), problem.y - state.residual
+    residual, prediction = _left_out(problem, state), problem.y - state.residual
 
     def score(model: NoiseModel) -> float:
-        return _evidence(problem, residual, prediction, model)
+        return _evidence(problem, residual, prediction, model, without)
 
     grown = max(_growing(plain), key=score)
     models = [grown]
@@ -48,27 +49,36 @@ def chosen_noise(
         for model in {plain, grown}:
             sizes = model.sizes(prediction, problem.conditions)
             left = 1 - _leverages(problem, state)
-            if excluded is not None:
-                left = namespace(left).where(excluded, namespace(left).zeros_like(left), left)
+            if without is not None:
+                left = namespace(left).where(without, namespace(left).zeros_like(left), left)
             levels = _levels(*map(to_numpy, (residual / sizes, left, groups)))
             models.append(replace(model, groups=name, levels=levels))
     return max(models, key=score)
 
 
 def support(
-    problem: Problem, state: EvidenceFitState, noise: NoiseModel, excluded: Array | None = None
+    problem: Problem, state: EvidenceFitState, noise: NoiseModel, without: Array | None = None
 ) -> float:
     """The evidence of a fit with a noise model, less what its numbers could have explained."""
-    residual = _left_out(problem, state, excluded)
-    return _evidence(problem, residual, problem.y - state.residual, noise)
+    residual = _left_out(problem, state)
+    return _evidence(problem, residual, problem.y - state.residual, noise, without)
 
 
-def _evidence(problem: Problem, residual: Array, prediction: Array, noise: NoiseModel) -> float:
+def _evidence(
+    problem: Problem,
+    residual: Array,
+    prediction: Array,
+    noise: NoiseModel,
+    without: Array | None,
+) -> float:
     """The evidence of the inliers, less ½ log N for each number estimated from N of them."""
     sizes = noise.sizes(prediction, problem.conditions)
+    magnitudes = namespace(residual).abs(residual)
+    if without is not None:
+        magnitudes, sizes = beyond_use(without, magnitudes, sizes)
     # The residuals are those of measurements that were left out: no degree of freedom is fitted.
     best = best_set(
-        namespace(residual).abs(residual),
+        magnitudes,
         sizes,
         problem.trivial_deviation,
         0,
@@ -81,13 +91,9 @@ def _evidence(problem: Problem, residual: Array, prediction: Array, noise: Noise
     return float(best.evidence) - numbers
 
 
-def _left_out(problem: Problem, state: EvidenceFitState, excluded: Array | None) -> Array:
+def _left_out(problem: Problem, state: EvidenceFitState) -> Array:
     """Residuals in proportion to their noise: a fit reduces those of inliers to √(1 − leverage)."""
-    xp = namespace(state.residual)
-    residual = state.residual / xp.sqrt(1 - _leverages(problem, state))
-    if excluded is None:
-        return residual
-    return xp.where(excluded, float(xp.finfo(residual.dtype).max) ** 0.25, residual)
+    return state.residual / namespace(state.residual).sqrt(1 - _leverages(problem, state))
 
 
 def _leverages(problem: Problem, state: EvidenceFitState) -> Array:

@@ -35,6 +35,7 @@ from robustrank.result import (
 )
 from robustrank.solvers import Outcome, Solver
 from robustrank.solvers.driver import zero_state
+from robustrank.solvers.evidence_fit import EvidenceFit
 
 # Singular values below this share of the tolerance of an exact fit exist only because the given
 # rank is too large.
@@ -95,8 +96,8 @@ def assemble(
         norm = float(frobenius_norm(singular_values(left, right)))
     norm *= units.matrix / unit.units.matrix
     sizes = solver.noise.sizes(normalized.y - state.residual, normalized.conditions)
-    excluded = _excluded_groups(problem, solver)
-    fit = Fit(unit, residual, state.weights, sizes, norm, excluded)
+    without = solver.without if isinstance(solver, EvidenceFit) else None
+    fit = Fit(unit, residual, state.weights, sizes, norm, without)
     certificate = count(fit, outcome.reason) if tested else untested(fit)
     support: Support | None = None
     if not certificate.objections:
@@ -135,16 +136,6 @@ def assemble(
         undecided_rows=np.flatnonzero(~decided[0]),
         undecided_columns=np.flatnonzero(~decided[1]),
     )
-
-
-def _excluded_groups(problem: Problem, solver: Solver[Any]) -> Array | None:
-    """The measurements of groups that a fit has excluded as a whole, boolean; None if there are none."""
-    excluded = getattr(solver, "excluded", None)
-    if problem.groups is None or excluded is None:
-        return None
-    members, chosen = to_numpy(problem.groups), to_numpy(excluded)
-    whole = np.bincount(members, chosen) == np.bincount(members)
-    return namespace(excluded).asarray(whole[members], device=like(excluded)["device"])
 
 
 def summarize(result: Result) -> Attempt:

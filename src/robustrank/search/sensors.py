@@ -186,18 +186,21 @@ class _Group:
             self.line(_CONSTANT, (flat, 0.0), (0,), least),
             self.line(_DEAD, (0.0, 0.0), (), least),
         ]
-        fault = max(faults, key=lambda line: line.evidence)
-        # Noise of any size is no fault as long as the group depends on what is predicted for it.
-        unrelated = max(line.evidence for line in faults if line.gain == 0)
-        base = max(right, noisy.evidence) if noisy.evidence > max(unrelated, 0.0) else right
+        material = [
+            line
+            for line in faults
+            if line.gain == 0 or self._effect(line) > max(deviation, line.deviation)
+        ]
+        fault = max(material, key=lambda line: line.evidence)
+        # Noise of any size is no fault as long as the values clearly follow the predictions.
+        unrelated = max(0.0, *(line.evidence for line in faults if line.gain == 0))
+        base = max(right, noisy.evidence) if noisy.evidence > unrelated + choice else right
         words, evidence = fault.words, fault.evidence
         if not evidence > 0:  # it says nothing
             words, evidence = _NOISE_ONLY, 0.0
         elif words in (_CONSTANT, _DEAD):
             still = fault.deviation <= CLEARLY * deviation
             words = _NOISE_ONLY if not still else _DEAD if words == _DEAD else _STUCK
-        elif self._effect(fault) <= max(deviation, fault.deviation):  # less than the noise does
-            evidence = -math.inf
         is_noisy = noisy.evidence > right + choice
         return Verdict(
             fault=words,

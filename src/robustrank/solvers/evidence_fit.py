@@ -67,6 +67,9 @@ class EvidenceFit(Solver[EvidenceFitState]):
         The estimate to start from.
     excluded
         Measurements that are no inliers although they may be near, boolean; None: no such ones.
+    without
+        Measurements of groups that are wrong altogether, boolean; None: no such ones. They are no
+        part of the problem: rejecting them costs no evidence here.
     noise
         What the size of the noise of a measurement depends on.
     max_iterations, tolerance
@@ -78,6 +81,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
 
     initial: Point
     excluded: Array | None = None
+    without: Array | None = None
     noise: NoiseModel = PROPORTIONAL
     max_iterations: int = MOST_STEPS
     tolerance: float = TOLERANCE
@@ -144,6 +148,8 @@ class EvidenceFit(Solver[EvidenceFitState]):
             magnitudes = xp.where(self.excluded, xp.full_like(residual, xp.inf), magnitudes)
         spread = self.noise.sizes(problem.y - residual, problem.conditions)
         precision = (xp.min(spread) / spread) ** 2
+        if self.without is not None:
+            magnitudes, spread = beyond_use(self.without, magnitudes, spread)
         freedom = problem.degrees_of_freedom
         inliers = best_set(
             magnitudes,
@@ -178,6 +184,16 @@ class EvidenceFit(Solver[EvidenceFitState]):
             best=best,
             fitting_since=since,
         )
+
+
+def beyond_use(without: Array, magnitudes: Array, spread: Array) -> tuple[Array, Array]:
+    """Residuals and sizes of noise with which some measurements count neither for nor against."""
+    xp = namespace(spread)
+    nothing = float(xp.finfo(spread.dtype).max) ** 0.25
+    return (
+        xp.where(without, xp.full_like(magnitudes, xp.inf), magnitudes),
+        xp.where(without, xp.full_like(spread, nothing), spread),
+    )
 
 
 def _soft_weights(left_out: Array, width: float) -> Array:
