@@ -149,7 +149,7 @@ class Problem:
     symmetric: bool = False  # whether M is known to be symmetric
     noise_scale: Array | None = None
     groups: Array | None = None
-    group_labels: np.ndarray[Any, Any] | None = None
+    group_labels: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         given = _symmetrized(self.operator) if self.symmetric else self.operator
@@ -344,7 +344,7 @@ class Problem:
             symmetric=first.symmetric,
             noise_scale=None,
             groups=None,
-            group_labels=None,
+            group_labels=(),
             scale=xp.asarray([problem.scale for problem in problems], **like(first.y)),
         )
 

@@ -203,9 +203,10 @@ def checked_problem(
         A = move(A, device)
         y = move_to_device_of(y, A) if is_array(y) else y
     operator = as_operator(A, shape, memory_limit=limit, engine=engine)
-    labels = None
+    labels: tuple[Any, ...] = ()
     if groups is not None:
-        groups, labels = numbered_groups(groups, operator.measurements)
+        groups, names = numbered_groups(groups, operator.measurements)
+        labels = tuple(names.tolist())
     problem = Problem(
         operator,
         y,

@@ -35,10 +35,10 @@ class GroupRow:
         The standard deviation of the noise about this line and its standard error, for a typical
         measurement of the group. Errors of the prediction are part of it.
     verdict
-        In words: "good", "noisy" (its noise has another level than that of the others, usually a
-        higher one), or what is wrong: "offset", "gain", "offset and gain", "dead" (zero), "stuck"
-        at a value, "noise only", or "exchanged with" another group. "not checked" if without the
-        group, the others do not predict what it measures.
+        In words: "good", "noisy" (more noise than the others), or what is wrong: "offset", "gain",
+        "offset and gain", "dead" (zero), "stuck" at a value, "noise only" (it does not depend on
+        the matrix), or "exchanged with" another group. "not checked" if the other groups do not
+        predict what it measures, and "not tested" if the run was stopped.
 
     See Also
     --------
@@ -126,7 +126,7 @@ class GroupTable:
         if not wrong:
             return f"none of {len(self.rows):,} is wrong altogether"
         named = ", ".join(wrong[:_SHOWN]) + (", …" if len(wrong) > _SHOWN else "")
-        return f"{len(wrong):,} of {len(self.rows):,} wrong altogether: {named}; see groups"
+        return f"{len(wrong):,} of {len(self.rows):,} wrong altogether: {named}"
 
     def worst(self) -> Sequence[GroupRow]:
         """The groups that are not good or have rejected measurements, the worst ones first."""
@@ -144,7 +144,7 @@ class GroupTable:
         """
         from robustrank.result.labels import new_frame
 
-        names = [one.name for one in fields(GroupRow)][1:] + ["is_wrong"]
+        names = [*(one.name for one in fields(GroupRow)), "is_wrong"][1:]
         columns = {name: [getattr(row, name) for row in self.rows] for name in names}
         return new_frame(columns, [row.label for row in self.rows], "group")
 

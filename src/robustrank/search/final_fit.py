@@ -58,9 +58,9 @@ class FinalFit:
             return plain
         plain = self._without_wrong_groups(problem, plain)
         best = self._with_numbers_of_noise(problem, plain)
-        again = self._without_wrong_groups(problem, best)
-        if again is not best:
-            best = self._with_numbers_of_noise(problem, again)
+        if best is not plain:  # with another noise model, other groups may be wrong
+            again = self._without_wrong_groups(problem, best)
+            best = best if again is best else self._with_numbers_of_noise(problem, again)
         for fault in _possible_faults(problem, plain):
             best = self._without_fault(problem, best, fault) or best
         return best

@@ -26,8 +26,8 @@ from robustrank.run import Run
 from robustrank.search.final_fit import FinalFit, Fitted
 from robustrank.search.rank_growth import RankGrowth, largest_rank
 from robustrank.search.results import Found, assemble, best_attempt, nothing_found, summarize
-from robustrank.search.sensors import MOST_ARE_WRONG, counted_groups, table_of_groups
 from robustrank.search.second_solution import second_solution
+from robustrank.search.sensors import MOST_ARE_WRONG, counted_groups, table_of_groups
 from robustrank.solvers import Drive, GaussNewton, Outcome, Portfolio, Solver, State, TwoStage
 from robustrank.solvers.base import EstimatingSolver, normalized_factors
 from robustrank.solvers.evidence_fit import EvidenceFit

@@ -177,7 +177,7 @@ class _Search:
         Dead sensors agree on the zero matrix; that is not a second solution.
         """
         known = self.rejected & ~self.unexplained
-        return ~(self._is_fitted(self.problem.y) | known)
+        return np.asarray(~(self._is_fitted(self.problem.y) | known))
 
     def _count(self, rows: np.ndarray[Any, Any]) -> int:
         """The number of independent measurements among these."""

@@ -70,7 +70,7 @@ def with_known_fault(problem: Problem, groups: GroupTable) -> Vector:
         row.is_wrong and (row.noise <= noise or row.verdict.startswith(_EXCHANGED))
         for row in groups.rows
     ]
-    return np.asarray(known)[to_numpy(problem.groups)]
+    return np.asarray(np.asarray(known)[to_numpy(problem.groups)])
 
 
 def in_wrong_groups(
@@ -93,22 +93,18 @@ def judged(
     the logarithm of the number of choices of k groups by the most.
     """
     groups = _compared(problem, tangent, residual, weights, noise)
-    checked = [number for number, group in enumerate(groups) if 2 * len(group.value) > group.count]
-    if not checked:
-        return [Verdict()] * len(groups)
-    middles = [float(np.median(np.abs(groups[k].value - groups[k].predicted))) for k in checked]
     least = exact_tolerance(problem) * problem.resolution
-    deviation = max(float(np.median(middles)) / half_normal_quantile(0.5), least)
-    verdicts = [Verdict()] * len(groups)
-    for k in checked:
-        verdicts[k] = groups[k].explained(deviation, least, math.log(len(groups)))
-    _name_exchanged(verdicts, groups, problem.group_labels.tolist(), deviation)
+    fitted = np.concatenate([np.abs(it.value - it.predicted)[it.inlier] for it in groups])
+    deviation = least
+    if len(fitted):
+        deviation = max(float(np.median(fitted)) / half_normal_quantile(0.5), least)
+    choice = math.log(len(groups))
+    verdicts = [group.explained(deviation, least, choice) for group in groups]
+    _name_exchanged(verdicts, groups, problem.group_labels, deviation)
     gains = np.asarray([verdict.gain for verdict in verdicts])
-    order, total = np.argsort(-gains), float(len(gains))
-    counts = np.arange(len(gains) + 1.0)
-    evidence = np.append(0.0, np.cumsum(gains[order])) - log_choices(
-        np.full_like(counts, total), counts
-    )
+    order, counts = np.argsort(-gains), np.arange(1.0 + np.count_nonzero(gains > 0))
+    evidence = np.append(0.0, np.cumsum(gains[order])[: len(counts) - 1])
+    evidence -= log_choices(np.full_like(counts, len(groups)), counts)
     for k in order[: int(np.argmax(evidence))]:
         verdicts[k] = replace(verdicts[k], is_wrong=True)
     return verdicts
@@ -168,9 +164,12 @@ class _Group:
     predicted: Vector
     one: Vector  # what an offset of one adds
     worth: Vector
+    inlier: Vector  # boolean: fitted
 
     def explained(self, deviation: float, least: float, choice: float) -> Verdict:
         """The verdict; ``deviation`` is that of other groups, and ``choice`` the cost of one."""
+        if 2 * len(self.value) <= self.count:
+            return Verdict()
         right = self.as_good(deviation)
         noisy = self.line(NOISY, (0.0, 1.0), (), least)
         ratio = self.value - self.predicted
@@ -201,7 +200,7 @@ class _Group:
         elif words in (_CONSTANT, _DEAD):
             still = fault.deviation <= CLEARLY * deviation
             words = _NOISE_ONLY if not still else _DEAD if words == _DEAD else _STUCK
-        is_noisy = noisy.evidence > right + choice
+        is_noisy = noisy.evidence > right + choice and noisy.deviation > deviation
         return Verdict(
             fault=words,
             otherwise=NOISY if is_noisy else GOOD,
@@ -222,7 +221,9 @@ class _Group:
         """The evidence that another group has measured what this one should have."""
         count = min(len(self.value), len(other.value))
         value = other.value[:count] / other.one[:count] * self.one[:count]
-        parts = {name: getattr(self, name)[:count] for name in ("predicted", "one", "worth")}
+        parts = {
+            name: getattr(self, name)[:count] for name in ("predicted", "one", "worth", "inlier")
+        }
         return replace(self, value=value, **parts).as_good(deviation)
 
     def line(
@@ -280,14 +281,16 @@ class _Group:
         """The median ratio of values to predictions, of the half for which those are larger."""
         magnitudes = np.abs(self.predicted)
         larger = (magnitudes >= np.median(magnitudes)) & (magnitudes > 0)
-        return float(np.median(self.value[larger] / self.predicted[larger])) if larger.any() else 0.0
+        return (
+            float(np.median(self.value[larger] / self.predicted[larger])) if larger.any() else 0.0
+        )
 
     def _middle(self, slope: float) -> float:
         """The median offset from a line with this slope."""
         return float(np.median((self.value - slope * self.predicted) / self.one))
 
     def _slope(self) -> float:
-        """The slope of a line by repeated medians, which any minority of outliers does not change."""
+        """The slope by repeated medians, which any minority of outliers does not change."""
         count = len(self.value)
         some = np.linspace(0, count - 1, min(count, _POINTS)).astype(int)
         value, predicted = ((part / self.one)[some] for part in (self.value, self.predicted))
@@ -311,13 +314,14 @@ def _compared(
     predicted = to_numpy(problem.y).astype(float) - errors
     one = np.broadcast_to(to_numpy(problem.row_factors), value.shape)
     worth = np.log(float(problem.trivial_deviation) / sizes)
+    inlier = to_numpy(weights) > 0
     order = np.argsort(members, kind="stable")
     counts = np.bincount(members, minlength=len(problem.group_labels))
     groups = []
     for rows, count in zip(np.split(order, np.cumsum(counts)[:-1]), counts, strict=True):
         own = rows[checked[rows]]
-        parts = (part[own] / sizes[own] for part in (value, predicted, one))
-        groups.append(_Group(int(count), *parts, worth[own]))
+        relative = [part[own] / sizes[own] for part in (value, predicted, one)]
+        groups.append(_Group(int(count), *relative, worth[own], inlier[own]))
     return groups
 
 
@@ -371,7 +375,10 @@ def _name_exchanged(
         pair = some[i], some[partner[i]]
         if pair[0] > pair[1]:
             continue
-        more = [groups[k].as_if(groups[j], deviation) - verdicts[k].evidence for j, k in (pair, pair[::-1])]
+        more = [
+            groups[k].as_if(groups[j], deviation) - verdicts[k].evidence
+            for j, k in (pair, pair[::-1])
+        ]
         if sum(more) > math.log(len(groups)):
             for k, j, gain in zip(pair, pair[::-1], more[::-1], strict=True):
                 words = f"{_EXCHANGED} {labels[j]}"
