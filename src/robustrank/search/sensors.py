@@ -320,8 +320,9 @@ def _compared(
     groups = []
     for rows, count in zip(np.split(order, np.cumsum(counts)[:-1]), counts, strict=True):
         own = rows[checked[rows]]
-        relative = [part[own] / sizes[own] for part in (value, predicted, one)]
-        groups.append(_Group(int(count), *relative, worth[own], inlier[own]))
+        size = sizes[own]
+        parts = value[own] / size, predicted[own] / size, one[own] / size, worth[own], inlier[own]
+        groups.append(_Group(int(count), *parts))
     return groups
 
 
