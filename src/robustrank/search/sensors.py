@@ -101,9 +101,10 @@ def judged(
     choice = math.log(len(groups))
     verdicts = [group.explained(deviation, least, choice) for group in groups]
     _name_exchanged(verdicts, groups, problem.group_labels, deviation)
-    gains = np.asarray([verdict.gain for verdict in verdicts])
-    order, counts = np.argsort(-gains), np.arange(1.0 + np.count_nonzero(gains > 0))
-    evidence = np.append(0.0, np.cumsum(gains[order])[: len(counts) - 1])
+    advantages = np.asarray([verdict.advantage for verdict in verdicts])
+    order = np.argsort(-advantages)
+    counts = np.arange(1.0 + np.count_nonzero(advantages > 0))
+    evidence = np.append(0.0, np.cumsum(advantages[order]))[: len(counts)]
     evidence -= log_choices(np.full_like(counts, len(groups)), counts)
     for k in order[: int(np.argmax(evidence))]:
         verdicts[k] = replace(verdicts[k], is_wrong=True)
@@ -129,7 +130,7 @@ class Verdict:
     fault: str = ""
     otherwise: str = NOT_CHECKED  # if it is not wrong
     evidence: float = 0.0  # for the fault
-    gain: float = 0.0  # in evidence, by the fault
+    advantage: float = 0.0  # of the fault, in evidence
     is_wrong: bool = False
     line: _Line | None = None  # with an offset and a gain
     size: float = math.nan  # of the noise of a typical measurement, relative to the others
@@ -205,7 +206,7 @@ class _Group:
             fault=words,
             otherwise=NOISY if is_noisy else GOOD,
             evidence=evidence,
-            gain=evidence - base - math.log(len(faults) + 1),
+            advantage=evidence - base - math.log(len(faults) + 1),
             line=both if both.inliers else None,
             size=float(np.median(1 / self.one)),
         )
@@ -373,14 +374,10 @@ def _name_exchanged(
     np.fill_diagonal(agreement, -math.inf)
     partner = np.argmax(agreement + agreement.T, axis=1)
     for i in np.flatnonzero(partner[partner] == np.arange(len(some))):
-        pair = some[i], some[partner[i]]
-        if pair[0] > pair[1]:
-            continue
-        more = [
-            groups[k].as_if(groups[j], deviation) - verdicts[k].evidence
-            for j, k in (pair, pair[::-1])
-        ]
-        if sum(more) > math.log(len(groups)):
-            for k, j, gain in zip(pair, pair[::-1], more[::-1], strict=True):
-                words = f"{_EXCHANGED} {labels[j]}"
-                verdicts[k] = replace(verdicts[k], fault=words, gain=verdicts[k].gain + gain)
+        one, other = some[i], some[partner[i]]
+        pair = ((one, other), (other, one))
+        more = [groups[k].as_if(groups[j], deviation) - verdicts[k].evidence for k, j in pair]
+        if one < other and sum(more) > math.log(len(groups)):
+            for (k, j), gained in zip(pair, more, strict=True):
+                words, advantage = f"{_EXCHANGED} {labels[j]}", verdicts[k].advantage + gained
+                verdicts[k] = replace(verdicts[k], fault=words, advantage=advantage)
