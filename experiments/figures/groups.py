@@ -24,7 +24,7 @@ def solved(study: Study[GroupsCell], table: Table, method: str) -> Sketch:
             rates[place] = float(np.mean([is_solved(cell, row) for row in rows]))
 
     def paint(axes: Axes) -> None:
-        axes.imshow(rates, vmin=0, vmax=1, cmap="Blues", aspect="auto", alpha=0.7)
+        axes.imshow(rates, vmin=0, vmax=1, cmap="Blues", aspect="auto", alpha=0.35)
         for (row, column), rate in np.ndenumerate(rates):
             if np.isfinite(rate):
                 axes.text(column, row, f"{rate:.0%}", ha="center", va="center", fontsize=7)
