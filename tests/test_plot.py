@@ -16,6 +16,7 @@ from matplotlib.colors import to_rgb
 
 import robustrank as rr
 from robustrank.report.canvas import OUTLIER
+from robustrank.result import GroupRow, GroupTable
 from robustrank.simulate import plant_entries
 
 PLANTED = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, rng=1)
@@ -34,6 +35,8 @@ def closed() -> Iterator[None]:
 
 
 def result_for(name: str) -> rr.Result:
+    if name == "groups":
+        return replace(RECOVERY, groups=GroupTable((GroupRow("S1", 3, 1), GroupRow("S2", 2, 0))))
     return COMPLETED if name in ("matrix", "outliers", "ranks") else RECOVERY
 
 
@@ -124,6 +127,18 @@ def test_ranks_are_drawn_and_the_chosen_one_is_marked() -> None:
     assert np.asarray(ax.lines[1].get_xdata()).tolist() == [result.rank]
     with pytest.raises(ValueError, match="no rank_table; expected one that was computed without"):
         rr.plot.ranks(RECOVERY)
+
+
+def test_wrong_groups_are_drawn_in_another_color() -> None:
+    sensors, y = np.arange(len(PLANTED.y)) % 8, np.asarray(PLANTED.y).copy()
+    y[sensors == 5] = 0.0
+    result = rr.recover(PLANTED.A, y, groups=sensors)
+    ax = rr.plot.groups(result)
+    assert ax.patches[-1].get_extents().height > 0
+    assert ax.patches[-1].get_facecolor() != ax.patches[0].get_facecolor()
+    assert legend_of(ax) == ["7 not wrong", "1 wrong altogether"]
+    with pytest.raises(ValueError, match="no groups; expected one that was computed with groups="):
+        rr.plot.groups(RECOVERY)
 
 
 def legend_of(ax: Axes) -> list[str]:

@@ -12,6 +12,7 @@ from experiments.claims import (  # noqa: F401
     convergence,
     coverage,
     entries,
+    groups,
     noise,
     phase_transitions,
     planning,

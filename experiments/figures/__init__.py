@@ -9,6 +9,7 @@ from experiments.definition import Study
 from experiments.figures.bars import by_setting, by_status
 from experiments.figures.coverage import coverage
 from experiments.figures.curves import errors, over_condition, over_sizes
+from experiments.figures.groups import solved
 from experiments.figures.needed import over_outliers
 from experiments.figures.planes import over_fractions, over_kinds, over_measurements
 from experiments.figures.traces import traces
@@ -22,6 +23,7 @@ _ONE_PER_METHOD: dict[str, Callable[[Study[Any], Table, str], Sketch]] = {
     "s and r": over_fractions,
     "kinds": over_kinds,
     "needed": over_outliers,
+    "groups": solved,
 }
 _ONE_FOR_ALL: dict[str, Callable[[Study[Any], Table, list[str]], Sketch]] = {
     "errors": errors,

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from robustrank.backend import Array, namespace, to_numpy
-from robustrank.certificate import best_set
+from robustrank.certificate import best_set, beyond_use
 from robustrank.linalg import half_normal_quantile
 from robustrank.noise import Conditions, NoiseModel
 
@@ -46,6 +46,8 @@ class Residuals:
         The model of the fit.
     null_deviation
         What the best trivial prediction leaves.
+    without
+        Measurements that say nothing about the noise, boolean; None: no such ones.
     """
 
     residual: Array
@@ -54,6 +56,7 @@ class Residuals:
     conditions: Conditions
     noise: NoiseModel
     null_deviation: float
+    without: Array | None = None
 
     def chosen(self) -> NoiseModel:
         """The model with the most evidence, with its numbers."""
@@ -79,10 +82,12 @@ class Residuals:
         Each measurement counts as the share of its noise that the fit leaves, so that N of them
         that are fitted by d degrees of freedom count as N − d.
         """
-        xp = namespace(self.residual)
+        magnitudes, sizes = abs(self.comparable), self._sizes_of_comparable(noise)
+        if self.without is not None:
+            magnitudes, sizes = beyond_use(self.without, magnitudes, sizes)
         best = best_set(
-            xp.abs(self.comparable),
-            self._sizes_of_comparable(noise),
+            magnitudes,
+            sizes,
             self.null_deviation,
             0,  # no degree of freedom is fitted to left-out measurements
             of_one_size=False,  # the sizes of outliers say nothing about the noise
@@ -139,6 +144,8 @@ class Residuals:
         own, count = 1 - left, int(groups.max()) + 1
         far = _WITHIN / half_normal_quantile(0.5)
         near = squares <= far**2 * _medians(squares / sizes, groups) * sizes
+        if self.without is not None:
+            near &= ~to_numpy(self.without)
 
         def total(values: Vector) -> Vector:
             return np.bincount(groups[near], values[near], minlength=count)
@@ -154,7 +161,7 @@ class Residuals:
         rest = (whole - of_others * total(own * fitted)) / np.maximum(total(left * sizes), tiny)
         logarithms = np.log(np.maximum(rest, variances / 2)) / 2
         mean = float(np.average(logarithms, weights=known))
-        beyond = float(np.sum(known * (logarithms - mean) ** 2)) - (count - 1)
+        beyond = float(np.sum(known * (logarithms - mean) ** 2)) - (np.count_nonzero(known) - 1)
         between = float(np.sum(known) - np.sum(known**2) / np.sum(known))
         spread = max(beyond, 0.0) / between if between > 0 else 0.0
         drawn = mean + (logarithms - mean) * spread * known / (spread * known + 1)

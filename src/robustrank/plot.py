@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from robustrank.report.arrays import Arrays
     from robustrank.report.canvas import Sketch
 
-__all__ = ["convergence", "matrix", "outliers", "ranks", "residuals", "singular_values"]
+__all__ = ["convergence", "groups", "matrix", "outliers", "ranks", "residuals", "singular_values"]
 
 
 def matrix(result: Result, *, ax: Axes | None = None) -> Axes:
@@ -106,6 +106,51 @@ def outliers(result: Result, *, ax: Axes | None = None) -> Axes:
     from robustrank.report.counts import rejected_by_index
 
     return _drawn(rejected_by_index(arrays), ax)
+
+
+def groups(result: Result, *, ax: Axes | None = None) -> Axes:
+    """Draw the rejected share of each group of measurements, such as a sensor.
+
+    Parameters
+    ----------
+    result
+        A result of ``recover`` that was computed with ``groups``.
+    ax
+        The axes to draw on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If the result has no groups.
+
+    See Also
+    --------
+    robustrank.result.GroupTable : What is wrong with each group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> planted = rr.simulate.plant(20, 15, rank=2, measurements=400, rng=1)
+    >>> sensor = np.arange(400) % 8
+    >>> result = rr.recover(planted.A, np.where(sensor == 5, 0.0, planted.y), groups=sensor)
+    >>> ax = rr.plot.groups(result)
+    >>> [float(bar.get_height()) for bar in ax.patches[-1:]]
+    [1.0]
+    """
+    if result.groups is None:
+        raise ValueError("the result has no groups; expected one that was computed with groups=")
+    require("matplotlib", "robustrank.plot")
+    from robustrank.report.counts import rejected_by_group
+
+    return _drawn(rejected_by_group(result.groups), ax)
 
 
 def residuals(result: Result, *, ax: Axes | None = None) -> Axes:

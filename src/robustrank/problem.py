@@ -120,6 +120,8 @@ class Problem:
         The relative size of the noise of each measurement, (m,), if it is known.
     groups
         The number of the group that each measurement belongs to, (m,), counted from zero.
+    group_labels
+        The labels of the groups.
 
     Warns
     -----
@@ -147,6 +149,7 @@ class Problem:
     symmetric: bool = False  # whether M is known to be symmetric
     noise_scale: Array | None = None
     groups: Array | None = None
+    group_labels: tuple[Any, ...] = ()
     one: float = field(default=1.0, init=False, repr=False)  # the number one in the units of y
     laws: tuple[str, ...] = field(default=(), init=False, repr=False)  # of the noise
 
@@ -352,6 +355,7 @@ class Problem:
             symmetric=first.symmetric,
             noise_scale=None,
             groups=None,
+            group_labels=(),
             scale=xp.asarray([problem.scale for problem in problems], **like(first.y)),
         )
 

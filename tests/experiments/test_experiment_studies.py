@@ -15,6 +15,7 @@ from experiments.studies.certificates import Battery
 PAPER_FIGURES = [name for name in NAMES if name.startswith("fig")]
 OTHERS = {
     "coverage",
+    "groups",
     "certificates",
     "entries",
     "robust-pca",

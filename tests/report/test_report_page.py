@@ -34,6 +34,17 @@ from robustrank.report.verdict import meter, verdict
 from robustrank.result import Attempt, Certificate, Status, StopReason, explain
 
 
+def test_groups_have_a_table_and_a_figure() -> None:
+    sensors, y = np.arange(len(PLANTED.y)) % 8, np.asarray(PLANTED.y).copy()
+    y[sensors == 5] = 0.0
+    page = render_report(rr.recover(PLANTED.A, y, groups=[f"S{k}<" for k in sensors]))
+    text = Reader(page).text
+    assert "S5<" in text
+    assert "dead" in text
+    assert "1 wrong altogether" in text
+    assert "rejected as a whole" not in Reader(FULL).text
+
+
 def test_numbers_are_those_of_the_recovery() -> None:
     certificate = RECOVERY.certificate
     assert tile(FULL, "Exact fits") == (f"{certificate.exact_fits:,}", "95.0% of 400 measurements")

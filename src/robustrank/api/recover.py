@@ -115,7 +115,9 @@ def recover(
         ``rank``, the search for the rank continues from there.
     groups
         The group that each measurement belongs to, such as its sensor: m labels, text or numbers.
-        Groups may have noise of different levels.
+        Groups may have noise of different levels, and some of them may be wrong altogether: dead,
+        stuck at a value, with an offset or a gain, or exchanged. With the default solver, these are
+        rejected as a whole; ``Result.groups`` is a table of what is wrong with each.
     noise_scale
         The size of the noise of each measurement if it is known, m positive numbers; only their
         ratios are used. By default, ``Result.noise_model`` is the model with the most evidence:

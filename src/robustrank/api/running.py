@@ -203,10 +203,18 @@ def checked_problem(
         A = move(A, device)
         y = move_to_device_of(y, A) if is_array(y) else y
     operator = as_operator(A, shape, memory_limit=limit, engine=engine)
+    labels: tuple[Any, ...] = ()
     if groups is not None:
-        groups, _ = numbered_groups(groups, operator.measurements)
+        groups, names = numbered_groups(groups, operator.measurements)
+        labels = tuple(names.tolist())
     problem = Problem(
-        operator, y, rank, symmetric=symmetric, noise_scale=noise_scale, groups=groups
+        operator,
+        y,
+        rank,
+        symmetric=symmetric,
+        noise_scale=noise_scale,
+        groups=groups,
+        group_labels=labels,
     )
     if not isinstance(A, Operator):
         problem.counter.add(1)  # the check for NaN and infinity

@@ -24,6 +24,7 @@ from robustrank.certificate.evidence import (
     MARGIN,
     NoiseStatistics,
     best_set,
+    beyond_use,
     enough_fits,
     error_bound,
     exact_fits,
@@ -37,6 +38,7 @@ from robustrank.certificate.evidence import (
     residual_structure,
     with_random_signs,
 )
+from robustrank.certificate.held_out import leave_out_folds
 from robustrank.certificate.parts import groups_with_majority, name_parts, repetitions
 from robustrank.certificate.rank_check import (
     FEW_INLIERS,
@@ -71,6 +73,7 @@ __all__ = [
     "NoiseStatistics",
     "Support",
     "best_set",
+    "beyond_use",
     "count",
     "edge_of_noise",
     "enough_fits",
@@ -81,6 +84,7 @@ __all__ = [
     "groups_with_majority",
     "is_exact_fit",
     "largest_structure_of_noise",
+    "leave_out_folds",
     "log_choices",
     "name_parts",
     "noise_objections",

@@ -78,6 +78,8 @@ class Fit:
     weights: Array  # (m,) of the final fit; positive for inliers
     spread: Array  # (m,) the relative size of the noise of each measurement
     norm: float  # of the matrix, in normalized units
+    # (m,) boolean: in groups that were rejected as a whole, by no cutoff of their residuals.
+    without: Array | None = None
 
 
 def count(fit: Fit, reason: StopReason | None, labels: Labels | None = None) -> Certificate:
@@ -225,6 +227,7 @@ def _noise_examined(
     fitted = to_numpy(problem.y) / unit - values
     left = 1 - to_numpy(leverages(tangent, fit.weights, freedom, LEVERAGE_LIMIT))
     operator = problem.normalized().operator
+    shown = inside if fit.without is None else inside & ~to_numpy(fit.without)
 
     kept = xp.where(fit.weights > 0, residual, xp.zeros_like(residual))
     drawn = with_random_signs(kept, as_generator(0), labels)
@@ -240,7 +243,7 @@ def _noise_examined(
         error_bound=error_bound(error, hidden),
         held_out_error=typical / half_normal_quantile(0.5) / null,
         noise_statistics=noise_statistics(
-            *(part[inside] for part in (scaled, fitted, inlier, left))
+            *(part[shown] for part in (scaled, fitted, inlier, left))
         ),
         structure=residual_structure(largest_values),
     )

@@ -91,6 +91,16 @@ def best_set(
     )
 
 
+def beyond_use(without: Array, magnitudes: Array, spread: Array) -> tuple[Array, Array]:
+    """Residuals and sizes of noise with which some measurements count neither for nor against."""
+    xp = namespace(spread)
+    nothing = float(xp.finfo(spread.dtype).max) ** 0.25
+    return (
+        xp.where(without, xp.full_like(magnitudes, xp.inf), magnitudes),
+        xp.where(without, xp.full_like(spread, nothing), spread),
+    )
+
+
 def _of_rejected(squares: Array, count: Array, levels: Array, deviation: Array) -> Array:
     """The evidence of outliers that are small: larger than the noise, but smaller than τ.
 

@@ -18,6 +18,13 @@ _LARGEST_SHARE = 1 / 3
 _ENOUGH, _HALF = 150, 1.5
 
 
+def leave_out_folds(fitted: int, degrees_of_freedom: int) -> int:
+    """In how many turns the fitted measurements are left out, to keep most of the redundancy."""
+    redundancy = max(fitted - degrees_of_freedom, 1)
+    share = _LARGEST_SHARE * redundancy / max(fitted, 1)
+    return math.ceil(1 / share)
+
+
 def predict_held_out(
     tangent: TangentMap,
     weights: Array,
@@ -34,9 +41,7 @@ def predict_held_out(
     xp = namespace(residual)
     groups = np.random.default_rng(0).permutation(labels.max() + 1)
     fitted = len(np.unique(labels[to_numpy(weights) > 0]))
-    redundancy = max(fitted - degrees_of_freedom, 1)
-    share = _LARGEST_SHARE * redundancy / max(fitted, 1)
-    folds = math.ceil(1 / share)
+    folds = leave_out_folds(fitted, degrees_of_freedom)
     majority = fitted / len(groups) - 0.5
     predicted, errors = np.zeros(len(labels), bool), np.zeros(len(labels))
     for fold in range(folds):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +24,6 @@ from robustrank.cli.data import (
     read_start,
     write_recovery,
 )
-from robustrank.cli.groups import described, groups_of
 from robustrank.cli.progress import Meter, meter, solver_callback
 from robustrank.cli.writing import without_interruption
 from robustrank.files import resolved
@@ -64,8 +64,8 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--group",
     metavar="COLUMN",
-    help="The column of a table that names the sensor, or another group, of each measurement. The "
-    "rejected share of each is printed. It is not part of A.",
+    help="The column of a table that names the sensor, or another group, of each measurement: what "
+    "is wrong with each is printed. It is not part of A.",
 )
 @click.option(
     "--ignore",
@@ -262,6 +262,7 @@ def _recover(
             memory_limit=given["memory_limit"],
             client=client,
             start=start,
+            groups=data.groups,
         )
     except Interrupted as interruption:
         found = interruption.result
@@ -305,10 +306,8 @@ def _print_summary(outcome: _Outcome, data: MeasuredData, written: list[Path]) -
             f"  ground truth     error {evaluation.error:.2e}; outliers: {score.found:,} found, "
             f"{score.missed:,} missed, {score.false_positives:,} false positives"
         )
-    if data.groups is not None:
-        lines = described(groups_of(data.groups, data.y, recovery))
-        for k, line in enumerate(lines):
-            click.echo(f"  {'groups' if k == 0 else '':<15}  {line}")
+    if recovery.groups is not None:
+        click.echo("\n" + textwrap.indent(str(recovery.groups), "  ") + "\n")
     for path in written:
         click.echo(f"  wrote            {path}")
     if outcome.kept:

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from robustrank.report.arrays import Arrays, Axis
 from robustrank.report.canvas import INLIER, OUTLIER, Key, Sketch, count_ticks
+from robustrank.result import GroupTable
 
 Values = np.ndarray[Any, Any]
 
@@ -18,6 +19,8 @@ _BARS = 40
 # Bars double in width if the largest number of entries is more than this times the median.
 _SKEWED = 12
 _LABELED = 5  # bars, at most, if each stands for a range
+# Of groups: those that are labeled, and the lengths of names that are shown, and not turned.
+_LABELED_GROUPS, _LONGEST_NAME, _UPRIGHT = 20, 12, 2
 
 
 def rejected_by_index(arrays: Arrays) -> Sketch:
@@ -49,6 +52,40 @@ def rejected_by_index(arrays: Arrays) -> Sketch:
         _SIZE,
         paint,
     )
+
+
+def rejected_by_group(groups: GroupTable) -> Sketch:
+    """The rejected share of each group, and which of them are wrong altogether."""
+    shares = np.asarray([row.share for row in groups.rows])
+    wrong, places = np.asarray([row.is_wrong for row in groups.rows]), np.arange(len(shares))
+
+    def paint(axes: Axes) -> None:
+        for chosen, color in ((~wrong, INLIER), (wrong, OUTLIER)):
+            axes.bar(places[chosen], shares[chosen], 0.8, color=color)
+            # Groups without rejected measurements are visible, too.
+            axes.plot(places[chosen], 0 * places[chosen], ".", color=color, markersize=3)
+        axes.set_ylim(-0.02, 1.02)
+        axes.set_yticks([0, 0.5, 1], ["0%", "50%", "100%"])
+        shown = places[:: -(-len(places) // _LABELED_GROUPS)]
+        names = [_shortened(str(groups.rows[k].label)) for k in shown]
+        axes.set_xticks(shown, names, rotation=90 if max(map(len, names)) > _UPRIGHT else 0)
+        axes.grid(visible=True, axis="y")
+        axes.set_xlabel("group")
+        axes.set_ylabel("rejected")
+
+    count = int(np.count_nonzero(wrong))
+    shown = ((len(wrong) - count, "not wrong", INLIER), (count, "wrong altogether", OUTLIER))
+    keys = tuple(Key(f"{number:,} {name}", color, "bar") for number, name, color in shown if number)
+    caption = (
+        "The share of the measurements of each group that are rejected. A group that is wrong "
+        "altogether is rejected as a whole."
+    )
+    described = f"Rejected share of {len(wrong):,} groups, of which {groups.sentence}"
+    return Sketch("Groups", caption, "groups", described, _SIZE, paint, keys)
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
 def entry_counts(arrays: Arrays) -> list[Sketch]:

@@ -8,7 +8,7 @@ from typing import Any
 from robustrank.metrics import Truth
 from robustrank.report.arrays import Arrays
 from robustrank.report.canvas import Sketch
-from robustrank.report.counts import entry_counts, rejected_by_index
+from robustrank.report.counts import entry_counts, rejected_by_group, rejected_by_index
 from robustrank.report.curves import convergence, ranks, singular_values
 from robustrank.report.histogram import residuals
 from robustrank.report.images import Images
@@ -17,6 +17,7 @@ from robustrank.report.tables import (
     accuracy_tiles,
     comparison,
     cost_tiles,
+    group_list,
     largest_outliers,
     prediction_tiles,
     result_tiles,
@@ -57,6 +58,7 @@ def assemble(
         },
         comparison=comparison([arrays, *others], truth) if others else None,
         images=[sketch.picture() for sketch in Images.of(arrays, truth).all()],
+        groups=None if result.groups is None else group_list(result.groups),
         outliers=largest_outliers(arrays, truth),
         undecided=undecided_lists(arrays),
         figures=[sketch.picture() for sketch in _figures(arrays, truth, [result, *compare_with])],
@@ -67,11 +69,12 @@ def assemble(
 def _figures(arrays: Arrays, truth: Truth | None, results: Sequence[Result]) -> list[Sketch]:
     true = None if truth is None else singular_values_of(truth.left, truth.right)
     with_history = [one for one in results if len(one.history)]
-    table = arrays.result.rank_table
+    table, groups = arrays.result.rank_table, arrays.result.groups
     return [
         residuals(arrays),
         *([convergence(results)] if with_history else []),
         singular_values(arrays.result.singular_values(), true),
         *([ranks(table)] if table is not None else []),
+        *([rejected_by_group(groups)] if groups is not None else []),
         *([rejected_by_index(arrays)] if arrays.places is None else entry_counts(arrays)),
     ]

@@ -13,7 +13,7 @@ from robustrank.report.arrays import Arrays, Axis, Values
 from robustrank.report.counts import entries_per
 from robustrank.report.formatting import number, ratio, share, solver_labels
 from robustrank.report.verdict import verdict
-from robustrank.result import Result, counted_measurements
+from robustrank.result import GroupTable, Result, counted_measurements
 
 _OUTLIERS = 8
 _NAMES = 20
@@ -185,6 +185,20 @@ def largest_outliers(arrays: Arrays, truth: Truth | None) -> TextTable | None:
         corrupted = arrays.corrupted(truth)[listed]
         columns["Ground truth"] = ["corrupted" if one else "clean" for one in corrupted]
     return TextTable.of(columns, note)
+
+
+def group_list(groups: GroupTable) -> TextTable:
+    """The groups that are wrong or have rejected measurements, the worst ones first."""
+    shown = groups.worst()[:_NAMES]
+    rest = len(groups.rows) - len(shown)
+    note = (
+        "Offset and gain of each group, with standard errors: y ≈ offset + gain × prediction; the "
+        "prediction does not use the group."
+    )
+    if rest:
+        note += f" {rest:,} other groups are not listed; `result.groups` has all."
+    heads = ["Group", "Rejected", "Offset", "Gain", "Noise", "Verdict"]
+    return TextTable(heads, [list(row.cells()) for row in shown], note)
 
 
 def _entries(arrays: Arrays, listed: Values) -> dict[str, list[str]]:

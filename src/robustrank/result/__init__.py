@@ -18,6 +18,7 @@ from robustrank.result.explanation import (
     objection_sentences,
     title_of,
 )
+from robustrank.result.groups import GroupRow, GroupTable
 from robustrank.result.history import Attempt, Check, History, StopReason
 from robustrank.result.labels import check_numeric, frame_like, frame_values, is_frame
 from robustrank.result.observations import (
@@ -37,6 +38,8 @@ __all__ = [
     "Attempt",
     "Certificate",
     "Check",
+    "GroupRow",
+    "GroupTable",
     "History",
     "MatrixObservations",
     "Measurements",

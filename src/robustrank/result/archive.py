@@ -15,6 +15,7 @@ import numpy as np
 from robustrank.backend import shown, to_numpy
 from robustrank.files import PathLike, atomic_writer, read_npz
 from robustrank.result.certificate import Status
+from robustrank.result.groups import GroupRow, GroupTable
 from robustrank.result.history import Check, History
 from robustrank.result.labels import frame_with_labels, label_array, labels_from
 from robustrank.result.observations import (
@@ -45,7 +46,7 @@ _LABELS = ("row_labels", "column_labels")
 _UNDECIDED = ("undecided_rows", "undecided_columns")
 _READ = {
     *("header", "outliers", "residual", "values", "history", "noise_sizes"),
-    *(*_FACTORS, *_ALTERNATIVE, *_ENTRIES, *_LABELS, *_UNDECIDED),
+    *(*_FACTORS, *_ALTERNATIVE, *_ENTRIES, *_LABELS, *_UNDECIDED, "group_labels"),
 }
 
 
@@ -72,6 +73,8 @@ def save(result: Result, path: PathLike) -> None:
         }
     labels = {name: getattr(result, name) for name in (*_LABELS, *_UNDECIDED)}
     arrays |= {name: label_array(given) for name, given in labels.items() if given is not None}
+    if result.groups is not None:
+        arrays["group_labels"] = label_array(np.asarray([row.label for row in result.groups.rows]))
     arrays["history"] = np.asarray(result.history.checks, float).reshape(-1, len(Check._fields))
     text = json.dumps(_header(result), default=_as_json)
     with atomic_writer(path) as stream:
@@ -88,6 +91,7 @@ def _header(result: Result) -> dict[str, Any]:
         **{name: getattr(result, name) for name in _FIELDS},
         "history_columns": Check._fields,
         "alternative": other and {"supporting": other.supporting, "where": other.where},
+        "groups": result.groups and [_without_label(row) for row in result.groups.rows],
         "is_frame": result.as_frame is not None,
         **{name: _described(getattr(result, name)) for name in _LABELS},
     }
@@ -96,6 +100,11 @@ def _header(result: Result) -> dict[str, Any]:
 def _as_json(value: Any) -> Any:
     """A member of an enumeration by its name, and a dataclass as a dictionary."""
     return value.name if isinstance(value, Enum) else asdict(value)
+
+
+def _without_label(row: GroupRow) -> dict[str, Any]:
+    """The numbers of a group; its label is in an array."""
+    return {name: value for name, value in asdict(row).items() if name != "label"}
 
 
 def _described(labels: Any) -> dict[str, Any] | None:
@@ -177,6 +186,7 @@ def _result(arrays: dict[str, Matrix], header: dict[str, Any]) -> Result:
         undecided_columns=undecided_columns,
         noise_sizes=_noise_sizes(arrays.get("noise_sizes"), observations),
         alternative=_alternative(arrays, header["alternative"]),
+        groups=_groups(arrays, header.get("groups")),
         history=_history(arrays, of_entries),
         row_labels=row_labels,
         column_labels=column_labels,
@@ -274,6 +284,21 @@ def _alternative(arrays: dict[str, Matrix], values: dict[str, Any] | None) -> Al
     if values is None:
         return None
     return Alternative(*_factors(arrays, _ALTERNATIVE), **_entries(values, Alternative))
+
+
+def _groups(arrays: dict[str, Matrix], rows: Any) -> GroupTable | None:
+    """The table of the groups, which results without groups and earlier versions do not have."""
+    if rows is None:
+        return None
+    labels = arrays["group_labels"]
+    _check(isinstance(rows, list) and labels.shape == (len(rows),) and len(rows) > 0, "'groups'")
+    _check(labels.dtype.kind in "biufU", "the labels of the groups")
+    table = [
+        GroupRow(label, **_entries(row, GroupRow))
+        for label, row in zip(labels.tolist(), rows, strict=True)
+    ]
+    _check(all(0 <= row.rejected <= row.count and row.count for row in table), "'groups'")
+    return GroupTable(tuple(table))
 
 
 def _history(arrays: dict[str, Matrix], of_entries: bool) -> History:

@@ -70,6 +70,7 @@ def summary_of(result: Result) -> list[tuple[str, str]]:
         ("alternative", "" if result.alternative is None else str(result.alternative)),
         ("rank", "" if result.rank_table is None else result.rank_table.sentence),
         ("outliers", f"{rejected:,} of the {noun} are rejected ({share:.1%})"),
+        ("groups", "" if result.groups is None else result.groups.sentence),
         ("undecided", _undecided(result)),
         ("noise", _noise(result)),
         ("singular values", _singular_values(result)),

@@ -133,17 +133,20 @@ def labels_from(array: Vector, dtype: str, name: str | None) -> Any:
     return _pandas().Index(array.tolist(), dtype=dtype, name=name)
 
 
+def new_frame(columns: dict[str, Any], labels: Sequence[Any], name: str) -> Any:
+    """A data frame with these columns; the labels of its rows have a name."""
+    pandas = _pandas("a data frame needs pandas")
+    return pandas.DataFrame(columns, index=pandas.Index(labels, name=name))
+
+
 def frame_with_labels(rows: Any, columns: Any) -> Callable[[Any], Any]:
     """A function that makes a data frame of a matrix."""
     return partial(_pandas().DataFrame, index=rows, columns=columns)
 
 
-def _pandas() -> Any:
+def _pandas(needed: str = "the saved result is that of a data frame, which needs pandas") -> Any:
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError(
-            "the saved result is that of a data frame, which needs pandas: "
-            "pip install 'robustrank[files]'"
-        ) from error
+        raise ImportError(f"{needed}: pip install 'robustrank[files]'") from error
     return pd

@@ -19,6 +19,7 @@ from robustrank.noise import EQUAL, NoiseModel
 from robustrank.result.accuracy import Accuracy, NotCertifiedWarning
 from robustrank.result.certificate import Certificate, Status, conclude
 from robustrank.result.explanation import advice_of, summary_of, title_of
+from robustrank.result.groups import GroupTable
 from robustrank.result.history import Attempt, History, StopReason
 from robustrank.result.labels import frame_like, frame_values, is_frame, matched_columns, numbers_of
 from robustrank.result.observations import Measurements, Observations
@@ -93,6 +94,9 @@ class Result:
         With status AMBIGUOUS, the second matrix; otherwise None.
     rank_table
         If no rank was given, the ranks that were compared; otherwise None.
+    groups
+        If groups were passed, such as sensors, a ``GroupTable`` of what is wrong with each;
+        otherwise None.
     remedy
         If the result is not certified, by how much more measurements, fewer outliers or a lower
         rank would help, as far as trials with such problems tell; see ``plan``.
@@ -157,6 +161,7 @@ class Result:
     noise_sizes: Array | None = field(default=None, repr=False)
     alternative: Alternative | None = None
     rank_table: RankTable | None = None
+    groups: GroupTable | None = None
     remedy: str = ""
     history: History = field(default_factory=History, repr=False)
     solver: str = ""

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from robustrank.backend import to_numpy
+from robustrank.backend import namespace, to_numpy
 from robustrank.certificate import exact_tolerance, noise_statistics
 from robustrank.linalg import LEVERAGE_LIMIT, leverages, sample_quantile
 from robustrank.noise import EQUAL, KNOWN, PROPORTIONAL, NoiseModel
 from robustrank.noise_choice import ROUNDS, Residuals
 from robustrank.problem import Problem
 from robustrank.search.results import Found
+from robustrank.search.sensors import in_wrong_groups
 from robustrank.solvers import Outcome, Solver
 from robustrank.solvers.evidence_fit import EvidenceFit, EvidenceFitState
 from robustrank.solvers.group_fit import Fault, GroupFit, GroupFitState
@@ -54,9 +55,15 @@ class FinalFit:
         plain = self._of_any_noise(problem, fit)
         if plain is None or _leaves_only_rounding(problem, plain):
             return plain
+        plain = self._without_wrong_groups(problem, plain)
         best = self._with_numbers_of_noise(problem, plain)
-        for fault in _possible_faults(problem, plain):
-            best = self._without_fault(problem, best, fault) or best
+        if best is not plain:  # with another noise model, other groups may be wrong
+            again = self._without_wrong_groups(problem, best)
+            best = best if again is best else self._with_numbers_of_noise(problem, again)
+        for fault in _possible_faults(problem, best):
+            explained = self._without_fault(problem, best, fault)
+            if explained is not None:
+                best = self._with_numbers_of_noise(problem, explained)
         return best
 
     def _of_any_noise(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
@@ -95,6 +102,22 @@ class FinalFit:
                 best, density = fitted, residuals.density
             if noise.is_near(before):
                 break
+        return best
+
+    def _without_wrong_groups(self, problem: Problem, best: Fitted) -> Fitted:
+        """The fit without the groups that are wrong altogether, until these are the same."""
+        unit = problem.with_unit_rows.normalized()
+        for _ in range(0 if problem.groups is None else ROUNDS):
+            state, noise, before = best.state, best.solver.noise, best.solver.without
+            wrong = in_wrong_groups(unit, state.tangent, state.residual, state.weights, noise)
+            changed = wrong if before is None else wrong != before
+            if not bool(namespace(wrong).any(changed)):
+                break
+            fit = replace(best.solver, initial=state.point, without=wrong)
+            fitted = self._fitted(problem, fit)
+            if fitted is None:
+                break
+            best = fitted
         return best
 
     def _fitted(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
@@ -136,6 +159,7 @@ def _residuals(unit: Problem, fitted: Fitted) -> Residuals:
         unit.conditions,
         fitted.solver.noise,
         float(unit.trivial_deviation),
+        fitted.solver.without,
     )
 
 

@@ -27,6 +27,7 @@ from robustrank.search.final_fit import FinalFit, Fitted
 from robustrank.search.rank_growth import RankGrowth, largest_rank
 from robustrank.search.results import Found, assemble, best_attempt, nothing_found, summarize
 from robustrank.search.second_solution import second_solution
+from robustrank.search.sensors import MOST_ARE_WRONG, counted_groups, table_of_groups
 from robustrank.solvers import Drive, GaussNewton, Outcome, Portfolio, Solver, State, TwoStage
 from robustrank.solvers.base import EstimatingSolver, normalized_factors
 from robustrank.solvers.evidence_fit import EvidenceFit
@@ -117,6 +118,8 @@ class Search:
         """The best result so far, with a summary of all."""
         tried = self._gathered()
         best = best_attempt(tried)
+        if self.problem.groups is not None and best.groups is None:
+            best = replace(best, groups=counted_groups(self.problem, best))
         return replace(
             best,
             attempts=tuple(map(summarize, tried)),
@@ -203,7 +206,7 @@ class Search:
     def _attempt(self, found: Found) -> None:
         """Add the result of a solver, after the final fit, with a second solution if any."""
         self._found = [found]
-        result = self._tested = self._fitted(found)
+        result = self._tested = _with_groups(found.problem, self._fitted(found))
         if self._is_portfolio and result.certified and result.certificate.contested:
             other = second_solution(found.problem, result, self._factors_of)
             result = replace(result, alternative=other)
@@ -310,6 +313,20 @@ def _with_rank_checked(problem: Problem, result: Result) -> Result:
     if result.status is Status.ESTIMATED and rank_may_be_too_low(problem, result):
         return replace(result, certificate=result.certificate.with_objections(_RANK_TOO_LOW))
     return result
+
+
+def _with_groups(problem: Problem, result: Result) -> Result:
+    """The result with what is known about each group, if the measurements have groups.
+
+    A certified result needs the majority of the groups, too.
+    """
+    if problem.groups is None:
+        return result
+    groups = table_of_groups(problem, result)
+    if result.certified and 2 * len(groups.wrong) >= len(groups.rows):
+        certificate = result.certificate.with_objections(MOST_ARE_WRONG)
+        result = replace(result, certificate=certificate)
+    return replace(result, groups=groups)
 
 
 def _without_search(result: Result) -> Result:

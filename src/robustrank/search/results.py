@@ -36,6 +36,7 @@ from robustrank.result import (
 )
 from robustrank.solvers import Outcome, Solver
 from robustrank.solvers.driver import zero_state
+from robustrank.solvers.evidence_fit import EvidenceFit
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,8 @@ def assemble(
         norm = float(frobenius_norm(singular_values(left, right)))
     norm *= units.matrix / unit.units.matrix
     sizes = solver.noise.sizes(normalized.y - state.residual, normalized.conditions)
-    fit = Fit(unit, residual, state.weights, sizes, norm)
+    without = solver.without if isinstance(solver, EvidenceFit) else None
+    fit = Fit(unit, residual, state.weights, sizes, norm, without)
     certificate = count(fit, outcome.reason) if tested else untested(fit)
     support: Support | None = None
     if not certificate.objections:

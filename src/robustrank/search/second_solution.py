@@ -23,6 +23,7 @@ from robustrank.certificate import (
 from robustrank.linalg import Factors, TangentMap, TangentView, plain_least_squares, point_of
 from robustrank.problem import Problem
 from robustrank.result import Alternative, Result
+from robustrank.search.sensors import with_known_fault
 
 _EVERYWHERE = "the whole matrix"
 # Residuals within three standard deviations are consistent with the noise: 99.7 % of normal errors.
@@ -56,6 +57,7 @@ class _Search:
     right: Array
     residual: Array
     rejected: np.ndarray[Any, Any]  # boolean
+    unexplained: np.ndarray[Any, Any]  # of these, those not in groups with a known fault
     labels: np.ndarray[Any, Any]
     tolerance: float  # the largest |residual| of a measurement that is fitted
 
@@ -67,13 +69,17 @@ class _Search:
         tolerance = exact_tolerance(problem) * problem.resolution
         if not result.certificate.fits_exactly:
             tolerance = max(tolerance, _WITHIN_NOISE * result.certificate.sigma)
+        rejected = unexplained = to_numpy(result.outliers)
+        if result.groups is not None:
+            unexplained = rejected & ~with_known_fault(problem, result.groups)
         return cls(
             problem=problem,
             tangent=tangent,
             left=point.scaled_left,
             right=point.right,
             residual=result.residual * problem.row_factors,
-            rejected=to_numpy(result.outliers),
+            rejected=rejected,
+            unexplained=unexplained,
             labels=repetitions(problem.operator, tangent),
             tolerance=tolerance,
         )
@@ -94,7 +100,7 @@ class _Search:
 
     def anywhere(self, solve: SolveFactors) -> Alternative | None:
         """A second matrix that has nothing in common with the first."""
-        rows = np.flatnonzero(self.rejected)
+        rows = np.flatnonzero(self.unexplained)
         needed = self.problem.degrees_of_freedom + BEYOND_CHANCE
         if len(rows) < needed:
             return None
@@ -121,7 +127,7 @@ class _Search:
         """A second matrix that differs in these rows, or these columns, of the matrix."""
         xp, (n1, r) = namespace(self.left), self.left.shape
         needed = len(parts) * r + BEYOND_CHANCE
-        if not parts or np.count_nonzero(self.rejected) < needed:
+        if not parts or np.count_nonzero(self.unexplained) < needed:
             return None
         free = np.isin(np.arange(n1 + self.right.shape[0]), parts)
         mask = xp.asarray(free[:, None], **like(self.left))
@@ -151,14 +157,14 @@ class _Search:
         """The change of a part that fits most of the rejected measurements, as far as is found."""
         xp = namespace(mask)
         tangent = TangentView(self.tangent, mask=mask)
-        weights = xp.asarray(self.rejected.astype(float), **like(self.left))
+        weights = xp.asarray(self.unexplained.astype(float), **like(self.left))
         rest, width, W = self.residual, math.inf, xp.zeros_like(mask)
         accuracy = NEGLIGIBLE * exact_tolerance(self.problem)
         for _ in range(_STEPS):
             soft = weights / (1 + (rest / width) ** 2)
             W = plain_least_squares(tangent, soft, self.residual, accuracy)
             rest = self.residual - tangent.apply(W)
-            typical = float(np.median(np.abs(to_numpy(rest))[self.rejected]))
+            typical = float(np.median(np.abs(to_numpy(rest))[self.unexplained]))
             width = max(min(width / 2, 2 * typical), self.tolerance)
         return W
 
@@ -167,11 +173,12 @@ class _Search:
         return np.asarray(np.abs(to_numpy(residual)) <= self.tolerance)
 
     def _not_dead(self) -> np.ndarray[Any, Any]:
-        """The measurements that are not zero up to noise.
+        """The measurements that are not zero up to noise, nor in groups with a known fault.
 
         Dead sensors agree on the zero matrix; that is not a second solution.
         """
-        return ~self._is_fitted(self.problem.y)
+        known = self.rejected & ~self.unexplained
+        return np.asarray(~(self._is_fitted(self.problem.y) | known))
 
     def _count(self, rows: np.ndarray[Any, Any]) -> int:
         """The number of independent measurements among these."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robustrank.backend import Array, epsilon, namespace, tiny
-from robustrank.certificate import best_set
+from robustrank.certificate import best_set, beyond_use
 from robustrank.linalg import (
     TOLERANCE,
     Point,
@@ -65,6 +65,9 @@ class EvidenceFit(Solver[EvidenceFitState]):
         The estimate to start from.
     excluded
         Measurements that are no inliers although they may be near, boolean; None: no such ones.
+    without
+        Measurements of groups that are wrong altogether, boolean; None: no such ones. They are no
+        part of the problem: rejecting them costs no evidence here.
     noise
         What the size of the noise of a measurement depends on.
     max_iterations, tolerance
@@ -76,6 +79,7 @@ class EvidenceFit(Solver[EvidenceFitState]):
 
     initial: Point
     excluded: Array | None = None
+    without: Array | None = None
     noise: NoiseModel = PROPORTIONAL
     max_iterations: int = MOST_STEPS
     tolerance: float = TOLERANCE
@@ -140,6 +144,8 @@ class EvidenceFit(Solver[EvidenceFitState]):
             magnitudes = xp.where(self.excluded, xp.full_like(residual, xp.inf), magnitudes)
         spread = self.noise.sizes(problem.y - residual, problem.conditions)
         precision = (xp.min(spread) / spread) ** 2
+        if self.without is not None:
+            magnitudes, spread = beyond_use(self.without, magnitudes, spread)
         freedom = problem.degrees_of_freedom
         inliers = best_set(
             magnitudes,
