@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from robustrank.backend import to_numpy
-from robustrank.linalg import leverages
+from robustrank.linalg import LEVERAGE_LIMIT, leverages
 from robustrank.operators import RowScaledOperator, SubsetOperator, SymmetricOperator, as_operator
 from robustrank.solvers.weights import leave_one_out_residuals, mean_leverage
 from robustrank.theory import degrees_of_freedom
@@ -96,14 +96,22 @@ def test_leverages_are_those_of_weighted_least_squares(xp: Any, kind: str) -> No
     assert found.max() > 1.3 * found[weights > 0].mean()
 
 
-def test_leverages_of_a_large_problem_are_in_proportion_to_the_weights() -> None:
-    """Unlike those of a small one, they would take a factorization that costs more than the fit."""
+@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
+def test_leverages_of_a_large_problem_are_estimated_by_the_weights_alone(
+    spread: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A factorization would cost more than the fit; the sum is the degrees of freedom anyway."""
     rng = np.random.default_rng(3)
     U, V = (np.linalg.qr(rng.standard_normal((n, 4)))[0] for n in (60, 50))
-    tangent = as_operator(rng.standard_normal((500, 60, 50))).tangent(U, V)
-    weights = rng.uniform(0, 1, 500)
-    found = leverages(tangent, weights, 424)
-    assert np.allclose(found, weights * mean_leverage(weights, 424))
+    tangent = as_operator(rng.standard_normal((900, 60, 50))).tangent(U, V)
+    weights = 10 ** rng.uniform(-spread, 0, 900)
+    estimated = leverages(tangent, weights, 424, LEVERAGE_LIMIT)
+    assert np.sum(estimated) == pytest.approx(424, rel=1e-3)
+    monkeypatch.setattr("robustrank.linalg.least_squares._DIRECT_SIZE_ON_CPU", 1000)
+    exact = leverages(tangent, weights, 424, LEVERAGE_LIMIT)
+    assert not np.array_equal(estimated, exact)
+    np.testing.assert_allclose(1 - estimated, 1 - exact, rtol=0.4)
+    np.testing.assert_allclose(estimated, exact, atol=0.12)
 
 
 def test_without_weights_no_measurement_has_leverage() -> None:

@@ -199,9 +199,10 @@ def _typical_leverages(weights: Array, freedom: int) -> Array:
     """
     xp = namespace(weights)
     variance = freedom / xp.clip(xp.sum(weights), min=freedom / MOST_LEVERAGE)
+    least = float(xp.finfo(weights.dtype).smallest_normal) ** 0.5
     for _ in range(_NEWTON_STEPS):
         own = weights * variance / (1 + weights * variance)
-        slope = xp.sum(own * (1 - own)) / variance
+        slope = xp.clip(xp.sum(own * (1 - own)) / variance, min=least)
         variance = variance + xp.clip((freedom - xp.sum(own)) / slope, min=0.0)
     return weights * variance / (1 + weights * variance)
 
