@@ -13,6 +13,7 @@ from experiments.studies.coverage import coverage
 from experiments.studies.entries import entries, robust_pca
 from experiments.studies.entry_certificates import entry_certificates
 from experiments.studies.groups import groups
+from experiments.studies.noise import noise
 from experiments.studies.paper import fig1a, fig1b, fig2, fig3
 from experiments.studies.planning import planning, planning_entries
 from experiments.studies.solvers import solvers
@@ -35,6 +36,7 @@ _BUILDERS: dict[str, Callable[[bool], Study[Any]]] = {
     "robust-pca": robust_pca,
     "entry-certificates": entry_certificates,
     "coverage": coverage,
+    "noise": noise,
     "groups": groups,
     "planning": planning,
     "planning-entries": planning_entries,

@@ -13,10 +13,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from robustrank.backend import Array, epsilon, inverse_positive_definite, like, namespace, tiny
 from robustrank.completion.refinement import CUTOFF, narrowed
 from robustrank.completion.ridge_path import NEGLIGIBLE
-from robustrank.completion.sample import Sample, robust_deviation
+from robustrank.completion.sample import MANY, Sample, robust_deviation
 from robustrank.completion.watch import Watch
 from robustrank.linalg import LEVERAGE_LIMIT, ROUNDINGS, Factors, point_of
 from robustrank.noise import EQUAL, NoiseModel
@@ -89,6 +91,10 @@ class NoisyFit:
             posterior = xp.linalg.slogdet(covariances)[1]
             learned += float(xp.sum(prior - posterior)) / 2
         return float(xp.sum(densities)) - learned - self.model.learned(sample.conditions)
+
+    def restricted(self, kept: Array) -> NoisyFit:
+        """The fit beside some of the entries, boolean, that it was fitted to."""
+        return replace(self, weights=self.weights[kept], sizes=self.sizes[kept])
 
     def residuals(self, sample: Sample) -> Residuals:
         """What the fit leaves of the entries that it was fitted to."""
@@ -214,10 +220,10 @@ def _probabilities(fit: NoisyFit, sample: Sample) -> Array:
     If the sizes of the noise differ, the fit follows an entry with little noise most closely: then
     each entry is compared with what the others predict.
     """
-    given = fit.residuals(sample)
-    xp, variance = namespace(given.left), (fit.noise * fit.sizes) ** 2
-    errors, uncertain = given.residual, 0.0
+    xp, variance = namespace(fit.left), (fit.noise * fit.sizes) ** 2
+    errors, uncertain = sample.residual(*fit.factors), 0.0
     if fit.model != EQUAL:
+        given = fit.residuals(sample)
         errors = given.residual / given.left
         uncertain = fit.variances_of_predictions(sample) / given.left
 
@@ -270,14 +276,18 @@ def _without_empty_columns(fit: NoisyFit) -> NoisyFit:
     )
 
 
-def with_noise_model(sample: Sample, fit: NoisyFit, watch: Watch) -> NoisyFit:
+def with_noise_model(
+    sample: Sample, fit: NoisyFit, watch: Watch, rng: np.random.Generator
+) -> NoisyFit:
     """The fit with the noise model that its residuals support, if that has more evidence.
 
-    The residuals at one fit support a model, and the fit with that model others.
+    The residuals at one fit support a model, and the fit with that model others. Some entries of
+    each row and column tell the size of its noise.
     """
     best, evidence = fit, fit.evidence(sample)
+    part, kept = sample.thinned(MANY, rng)
     for _ in range(ROUNDS):
-        model = fit.residuals(sample).chosen()
+        model = fit.restricted(kept).residuals(part).chosen()
         if model.is_near(fit.model):
             break
         sizes = model.sizes(sample.by_rows.dot(*fit.factors), sample.conditions)

@@ -30,6 +30,7 @@ from robustrank.completion.noisy_fit import NoisyFit, empirical_bayes, with_nois
 from robustrank.completion.refinement import CUTOFF, Fit, narrowed, polished
 from robustrank.completion.ridge_path import PathPoint, RidgePath, candidate_ranks
 from robustrank.completion.sample import (
+    MANY,
     Sample,
     Vector,
     robust_deviation,
@@ -368,14 +369,14 @@ class Search:
             for factors in ((end.left, end.right), narrow.factors)
         ]
         best = max(fits, key=lambda fit: fit.evidence(given))
-        best = with_noise_model(given, best, watch)
+        best = with_noise_model(given, best, watch, self._rng)
         return best.evidence(given), best
 
     def _noisy_result(self, start: NoisyFit, errors: HeldOut) -> Solution:
         """The solution with all entries, from the fit without those that were left out."""
         sample = self._sample
         fit = self._repaired_noisy(empirical_bayes(sample, start.factors, self._watch, start.model))
-        fit = with_noise_model(sample, self._without_surplus(fit), self._watch)
+        fit = with_noise_model(sample, self._without_surplus(fit), self._watch, self._rng)
         inliers = to_numpy(fit.weights) > 0.5
         xp = namespace(fit.left)
         residual = fit.weights * sample.residual(*fit.factors) / fit.sizes
@@ -398,7 +399,7 @@ class Search:
             error=fit.expected_error(*decided),
             hidden=largest[0] * math.prod(sample.shape) / (sample.size * norm),
             structure=residual_structure(largest),
-            statistics=_statistics(sample, fit, inliers, support),
+            statistics=_statistics(sample, fit, inliers, support, self._rng),
         )
 
     def _without_surplus(self, fit: NoisyFit) -> NoisyFit:
@@ -460,20 +461,21 @@ def _is_by_chance(gained: int, shape: tuple[int, int], lower: int, higher: int) 
 
 
 def _statistics(
-    sample: Sample, fit: NoisyFit, inliers: Vector, support: Support
+    sample: Sample, fit: NoisyFit, inliers: Vector, support: Support, rng: np.random.Generator
 ) -> NoiseStatistics:
-    """What the residuals look like in the part that is decided."""
-    at = sample.by_rows
+    """What the residuals look like in the part that is decided, by some entries of each row."""
+    part, kept = sample.thinned(MANY, rng)
+    at, of_part = part.by_rows, fit.restricted(kept)
     decided = support.rows[to_numpy(at.owners)] & support.columns[to_numpy(at.others)]
     left, residual, predicted = (
         to_numpy(values)[decided].astype(float)
         for values in (
-            fit.residuals(sample).left,
-            sample.residual(*fit.factors) / fit.sizes,
+            of_part.residuals(part).left,
+            part.residual(*fit.factors) / of_part.sizes,
             at.dot(*fit.factors),
         )
     )
-    return noise_statistics(residual, predicted, inliers[decided], left)
+    return noise_statistics(residual, predicted, inliers[to_numpy(kept)][decided], left)
 
 
 def _zero_solution(sample: Sample) -> Solution | None:
