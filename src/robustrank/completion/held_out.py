@@ -58,8 +58,8 @@ def held_out_errors(left_out: Sample, fit: NoisyFit) -> HeldOut:
     prediction = left_out.by_rows.dot(*fit.factors)
     errors, uncertainty = values - prediction, fit.variances_of_predictions(left_out)
     noise = fit.noise * fit.model.sizes(prediction, left_out.conditions)
-    # Of rows with few entries, the prior is most of what is known.
-    deviation = xp.sqrt(noise**2 + xp.clip(uncertainty, max=float(lower_median(uncertainty))))
+    # What is typical: of rows with few entries, the prior is most of what is known.
+    deviation = xp.sqrt(noise**2 + lower_median(uncertainty))
 
     def typical(sizes: Array) -> float:
         return float(sample_quantile(xp.abs(sizes), fit.inliers / 2)) / half_normal_quantile(0.5)

@@ -221,7 +221,7 @@ def _probabilities(fit: NoisyFit, sample: Sample) -> Array:
     each entry is compared with what the others predict.
     """
     xp, variance = namespace(fit.left), (fit.noise * fit.sizes) ** 2
-    errors, uncertain = sample.residual(*fit.factors), 0.0
+    errors, uncertain = sample.residual(*fit.factors), xp.zeros_like(fit.sizes)
     if fit.model != EQUAL:
         given = fit.residuals(sample)
         errors = given.residual / given.left

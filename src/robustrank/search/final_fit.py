@@ -60,7 +60,7 @@ class FinalFit:
         if best is not plain:  # with another noise model, other groups may be wrong
             again = self._without_wrong_groups(problem, best)
             best = best if again is best else self._with_numbers_of_noise(problem, again)
-        for fault in _possible_faults(problem, best):
+        for fault in _possible_faults(problem, plain):
             explained = self._without_fault(problem, best, fault)
             if explained is not None:
                 best = self._with_numbers_of_noise(problem, explained)
