@@ -61,9 +61,10 @@ class FinalFit:
             again = self._without_wrong_groups(problem, best)
             best = best if again is best else self._with_numbers_of_noise(problem, again)
         for fault in _possible_faults(problem, plain):
-            explained = self._without_fault(problem, best, fault)
+            explained = self._without_fault(problem, plain, fault)
             if explained is not None:
-                best = self._with_numbers_of_noise(problem, explained)
+                explained = self._with_numbers_of_noise(problem, explained)
+                best = max(best, explained, key=lambda one: one.evidence)
         return best
 
     def _of_any_noise(self, problem: Problem, fit: EvidenceFit) -> Fitted | None:
