@@ -57,7 +57,7 @@ def command(names: tuple[str, ...], **given: Any) -> int:
     certificates                          whether a wrong result is ever certified
     entries robust-pca entry-certificates the same two questions for completion
     coverage                              whether intervals contain the truth
-    groups                                sensors that are wrong altogether
+    noise groups                          unequal noise, sensors that are wrong altogether
     planning planning-entries             measurements needed, for robustrank.plan
     all                                   all studies
     status                                only show how many trials are finished

@@ -14,6 +14,7 @@ from experiments.claims import (  # noqa: F401
     entries,
     groups,
     noise,
+    noise_models,
     phase_transitions,
     planning,
     solvers,

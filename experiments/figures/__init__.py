@@ -11,6 +11,7 @@ from experiments.figures.coverage import coverage
 from experiments.figures.curves import errors, over_condition, over_sizes
 from experiments.figures.groups import solved
 from experiments.figures.needed import over_outliers
+from experiments.figures.noise_models import ratios
 from experiments.figures.planes import over_fractions, over_kinds, over_measurements
 from experiments.figures.traces import traces
 from experiments.rows import Table
@@ -24,6 +25,7 @@ _ONE_PER_METHOD: dict[str, Callable[[Study[Any], Table, str], Sketch]] = {
     "kinds": over_kinds,
     "needed": over_outliers,
     "groups": solved,
+    "noise": ratios,
 }
 _ONE_FOR_ALL: dict[str, Callable[[Study[Any], Table, list[str]], Sketch]] = {
     "errors": errors,

@@ -23,7 +23,7 @@ LEVEL, BINS = 0.95, 10
 _NOISE, _RANK = 0.02, 3
 _SHAPES = {"dense": (60, 50), "entries": (100, 80)}
 _RATIOS = {"dense": 3.0, "entries": 6.0}
-_OUTLIERS = ((0.0, "none"), *itertools.product((0.1, 0.2), ("huge", "scale", "offset")))
+OUTLIERS = ((0.0, "none"), *itertools.product((0.1, 0.2), ("huge", "scale", "offset")))
 _GROUPS = 20  # of measurements, whose levels differ by a factor of ten
 
 Vector = np.ndarray[Any, Any]
@@ -64,7 +64,7 @@ NOISES: dict[str, Callable[[Drawn], Vector]] = {
     "known": lambda drawn: _NOISE * drawn.typical * 10 ** drawn.rng.uniform(-1, 1, len(drawn.row)),
     "digits": _rounded,
 }
-_OF = {
+KINDS = {
     "dense": ("equal", "signal", "instrument", "counts", "groups", "known", "digits"),
     "entries": ("equal", "signal", "instrument", "counts", "groups", "columns", "known", "digits"),
 }
@@ -165,9 +165,9 @@ def noise(quick: bool = False) -> Study[NoiseCell]:
     """Every noise model, for measurements and entries, without and with outliers."""
     cells = tuple(
         NoiseCell(family, kind, *outliers)
-        for family, kinds in _OF.items()
+        for family, kinds in KINDS.items()
         for kind in kinds
-        for outliers in _OUTLIERS
+        for outliers in OUTLIERS
         if not quick or outliers[1] in ("none", "huge")
     )
     return Study(
@@ -176,5 +176,6 @@ def noise(quick: bool = False) -> Study[NoiseCell]:
         cells,
         (DEFAULT,),
         trials=1 if quick else 20,
+        figure="noise",
         procedure=Procedure(run=run_noise),
     )
