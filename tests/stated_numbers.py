@@ -39,7 +39,7 @@ from robustrank.solvers.portfolio import FAULTS, MESSAGES, SOFT
 from robustrank.uncertainty import covariance
 
 _WORDS: tuple[str, ...] = ("zero", "one", "two", "three", "four", "five", "six", "seven")
-_WORDS += ("eight", "nine", "ten", "eleven", "twelve")
+_WORDS += ("eight", "nine", "ten", "eleven", "twelve", "thirteen")
 
 
 def word(number: float | None) -> str:

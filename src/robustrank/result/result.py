@@ -444,9 +444,10 @@ class Result:
     def outlier_probability(self) -> Any:
         """The probability that each measurement is an outlier, given its residual.
 
-        It has the form of ``outliers``, with NaN where no entry is observed. The residuals are
-        modeled as noise, with a normal distribution, and outliers with a distribution of any width.
-        If the fit is exact, the probabilities are zero and one.
+        It has the form of ``outliers``, with NaN where no entry is observed. A residual is compared
+        with what a fit without the measurement predicts, in units of the noise. Noise is normal; up
+        to five deviations, residuals of outliers are taken to be as dense everywhere, and beyond
+        that all are outliers. If the fit is exact, the probabilities are zero and one.
         """
         values = self._known_accuracy().outlier_probabilities()
         arranged = self.observations.arranged(values, tuple(self.outliers.shape))
