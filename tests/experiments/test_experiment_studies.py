@@ -16,6 +16,7 @@ PAPER_FIGURES = [name for name in NAMES if name.startswith("fig")]
 OTHERS = {
     "coverage",
     "groups",
+    "noise",
     "certificates",
     "entries",
     "robust-pca",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robustrank.backend import Array, epsilon, like, namespace
+from robustrank.backend import Array, like, namespace
 from robustrank.completion.noisy_fit import NoisyFit
 from robustrank.completion.sample import Sample, robust_deviation
 from robustrank.linalg import half_normal_quantile, lower_median, sample_quantile
@@ -65,7 +65,8 @@ def held_out_errors(left_out: Sample, fit: NoisyFit) -> HeldOut:
         return float(sample_quantile(xp.abs(sizes), fit.inliers / 2)) / half_normal_quantile(0.5)
 
     error = typical(errors)
-    expected = error / max(typical(errors / deviation), epsilon(values))
+    relative = typical(errors / deviation)
+    expected = error / relative if relative > 0 else float(lower_median(deviation))
     due_to_noise = float(lower_median((noise / deviation) ** 2))
     return HeldOut(
         count=left_out.size,
