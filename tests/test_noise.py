@@ -157,3 +157,28 @@ def test_wrong_sizes_of_the_noise_are_refused(given: np.ndarray, words: str) -> 
     planted = rr.simulate.plant(20, 15, 2, 300, rng=1)
     with pytest.raises(ValueError, match=re.escape(words)):
         rr.recover(planted.A, planted.y, 2, noise_scale=given)
+
+
+@pytest.mark.parametrize("digits", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("entries", [False, True])
+def test_rounding_to_significant_digits_is_noise(digits: int, entries: bool) -> None:
+    """Also beside the powers of ten, where the size of the last digit changes."""
+    for seed in (0, 1):
+        if entries:
+            sampled = rr.simulate.plant_entries(50, 40, 2, 1100, rng=seed)
+            clean, M = sampled.values, sampled.matrix
+        else:
+            planted = rr.simulate.plant(30, 24, 2, 600, rng=seed)
+            clean, M = planted.y, planted.matrix
+        last = 10.0 ** (np.floor(np.log10(np.abs(clean))) - digits + 1)
+        y = last * np.round(clean / last)
+        if entries:
+            result = rr.complete((sampled.rows, sampled.columns, y), shape=(50, 40))
+        else:
+            result = rr.recover(planted.A, y)
+        error = np.linalg.norm(result.matrix - M) / np.linalg.norm(M)
+        assert result.certified
+        assert error < max(result.error_bound, 1e-6)
+        assert error < 0.02 * 10.0 ** (2 - digits)
+        if digits < 6:
+            assert result.noise_model.law == "digits"

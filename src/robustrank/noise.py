@@ -129,7 +129,9 @@ class NoiseModel:
         The prediction is in the units of the conditions, in which A_i have the same norm.
         """
         xp = namespace(prediction)
-        unit = 1.0 if self.of_rows else conditions.row_factors
+        # Digits are those of the measurements as they were given, whatever the norms of the A_i.
+        of_rows = self.of_rows and self.law != "digits"
+        unit = 1.0 if of_rows else conditions.row_factors
         if self.known and conditions.known is not None:
             unit = unit * conditions.known
         if self.levels:
@@ -138,7 +140,7 @@ class NoiseModel:
         if not self.growth:
             return unit + xp.zeros_like(prediction)
         # Without noise in proportion to A_i, the law is that of measurements as they were given.
-        given = prediction if self.of_rows else prediction / conditions.row_factors
+        given = prediction if of_rows else prediction / conditions.row_factors
         return unit * self._grown(given, conditions.typical, conditions.one)
 
     def learned(self, conditions: Conditions) -> float:
@@ -191,7 +193,7 @@ class NoiseModel:
             parts.append(f"σ² = {constant}² + {grown[self.law]}")
         if self.known:
             parts.append("in proportion to noise_scale")
-        elif self.of_rows:
+        elif self.of_rows and self.law != "digits":
             parts.append("in proportion to the norm of A_i")
         if self.levels:
             low, high = min(self.levels), max(self.levels)

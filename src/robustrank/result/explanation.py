@@ -73,6 +73,7 @@ def summary_of(result: Result) -> list[tuple[str, str]]:
         ("groups", "" if result.groups is None else result.groups.sentence),
         ("undecided", _undecided(result)),
         ("noise", _noise(result)),
+        ("error", _error(result)),
         ("singular values", _singular_values(result)),
         ("work", _work(result)),
         ("data", result.data),
@@ -96,6 +97,14 @@ def _noise(result: Result) -> str:
     if not math.isfinite(result.noise):
         return ""
     return f"{result.noise:.3g}{relative}, {result.noise_model.describe(result.noise)}"
+
+
+def _error(result: Result) -> str:
+    """The expected error of a matrix with noise and a bound on it, as far as they are known."""
+    if not (result.certified and result.error > 0):
+        return ""
+    expected, bound = percent(result.error, 2), percent(result.error_bound, 2)
+    return f"about {expected} of the norm of the matrix, at most {bound}"
 
 
 def _singular_values(result: Result) -> str:
