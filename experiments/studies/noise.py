@@ -175,7 +175,7 @@ def noise(quick: bool = False) -> Study[NoiseCell]:
         "noise of unequal size",
         cells,
         (DEFAULT,),
-        trials=1 if quick else 20,
+        trials=1 if quick else 10,
         figure="noise",
         procedure=Procedure(run=run_noise),
     )

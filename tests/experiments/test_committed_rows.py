@@ -48,14 +48,20 @@ def judged() -> list[Claim]:
 def test_verdicts_on_the_committed_rows(judged: list[Claim]) -> None:
     assert {claim.study for claim in judged} == set(NAMES)
     failed = (Verdict.NOT_REPRODUCED, Verdict.FALLS_SHORT, Verdict.MISSING)
-    # Two targets are missed: 30 % Cauchy outliers (docs/how-it-works.md, open problems), and one of
-    # the certificate study (docs/paper.md).
+    # Six targets are missed: 30 % Cauchy outliers (docs/how-it-works.md, open problems), one of the
+    # certificate study, and those of noise of unequal size in some settings (docs/paper.md).
     missed = [claim for claim in judged if claim.verdict in failed]
     assert {claim.verdict for claim in missed} == {Verdict.FALLS_SHORT}
-    assert [claim.observed for claim in missed] == [
+    beginnings = [
         "reached at 20 of 21 settings; not reached: cauchy 30%: 14/20 (48%–85%), target 95%",
         "2 wrong of 639 (95 %: 0.09%–1.13% of the claims)",
+        "1,010 of 1,050 trials; settings below 90%: ",
+        "at most 1.1 in 101 of 105 settings, the median of all is 1.02; ",
+        "coverage of all 94.1%, ",
+        "expected 2403, true 2117 ",
     ]
+    for claim, beginning in zip(missed, beginnings, strict=True):
+        assert claim.observed.startswith(beginning)
 
 
 def table_rows(path: Path) -> list[list[str]]:
