@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -116,7 +117,7 @@ def test_known_sizes_are_kept(prediction: Vector) -> None:
     [
         ([0.123, 4.56, 78.9, 0.00321], ("digits",)),
         ([1.0, 20.0, 300.0], ("digits",)),
-        ([np.pi, 10 * np.e, 0.1234567891], ()),
+        ([np.pi, 10 * math.e, 0.1234567891], ()),
         ([1.5, 2.5, 3.5], ()),  # of one size
         ([0.25, 0.5, 0.75], ("binomial",)),
         ([np.inf, 0.0, 1.5], ()),
