@@ -21,6 +21,11 @@ def by_cell(study: Study[NoiseCell], table: Table) -> dict[str, list[Row]]:
     return {key: rows for key, rows in found.items() if rows}
 
 
+def _listed(values: dict[str, float], form: str) -> str:
+    """The settings with their numbers."""
+    return "; ".join(f"{key}: {value:{form}}" for key, value in values.items()) or "none"
+
+
 def _certified(rows: list[Row]) -> list[Row]:
     return [row for row in rows if row["status"] == "ESTIMATED"]
 
@@ -36,7 +41,7 @@ def certified(study: Study[NoiseCell], table: Table) -> Judgment:
     rates = {key: len(_certified(rows)) / len(rows) for key, rows in cells.items()}
     short = {key: rate for key, rate in rates.items() if rate < _RATE}
     total = sum(map(len, cells.values()))
-    listed = "; ".join(f"{key}: {rate:.0%}" for key, rate in short.items()) or "none"
+    listed = _listed(short, ".0%")
     observed = (
         f"{sum(len(_certified(rows)) for rows in cells.values()):,} of {total:,} trials; settings "
         f"below {_RATE:.0%}: {listed}"
@@ -57,7 +62,7 @@ def efficient(study: Study[NoiseCell], table: Table) -> Judgment:
         for key, rows in cells.items()
     }
     above = {key: ratio for key, ratio in ratios.items() if ratio > _EFFICIENT}
-    listed = "; ".join(f"{key}: {ratio:.2f}" for key, ratio in above.items()) or "none"
+    listed = _listed(above, ".2f")
     observed = (
         f"at most {_EFFICIENT} in {len(ratios) - len(above)} of {len(ratios)} settings, the median "
         f"of all is {np.median([*ratios.values()]):.2f}; others: {listed}"
@@ -83,8 +88,7 @@ def calibrated(study: Study[NoiseCell], table: Table) -> Judgment:
     low, high = _COVERED
     outside = {key: share for key, share in inside.items() if not low <= share <= high}
     off = {key: one for key, one in stated.items() if not _CALIBRATED[0] <= one <= _CALIBRATED[1]}
-    listed = "; ".join(f"{key}: {share:.1%}" for key, share in outside.items()) or "none"
-    wrong = "; ".join(f"{key}: {one:.2f}" for key, one in off.items()) or "none"
+    listed, wrong = _listed(outside, ".1%"), _listed(off, ".2f")
     observed = (
         f"coverage of all {np.mean([*inside.values()]):.1%}, settings outside: {listed}; true / "
         f"stated {np.median([*stated.values()]):.2f}, settings outside: {wrong}; errors beyond "

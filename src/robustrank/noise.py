@@ -36,7 +36,7 @@ class Conditions:
 
 
 def _growing_variance(law: str, prediction: Array, typical: float, one: float) -> Array:
-    """That part of the variance, relative to its size at a typical measurement."""
+    """The part of the variance that grows with the prediction, relative to a typical one."""
     xp = namespace(prediction)
     match law:
         case "square":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,7 @@ class Residuals:
         )
         return float(best.evidence) - noise.learned(self.conditions)
 
-    @property
+    @cached_property
     def comparable(self) -> Array:
         """Residuals over √left: as large as the noise, if that is as the fit takes it to be."""
         return self.residual / namespace(self.left).sqrt(self.left)
@@ -106,12 +107,16 @@ class Residuals:
         A share of one minus the leverage is due to the own noise of a measurement, and the rest to
         that of all others, weighted as the fit weights them.
         """
-        xp, own = namespace(self.left), 1 - self.left
-        fitted = self.noise.sizes(self.prediction, self.conditions) ** 2
+        xp, own, fitted = namespace(self.left), 1 - self.left, self._fitted_variances
         variance = noise.sizes(self.prediction, self.conditions) ** 2
         total = float(xp.sum(own))
         of_others = float(xp.sum(own * variance / fitted)) / total if total > 0 else 1.0
         return xp.sqrt(self.left * variance + own * fitted * of_others)
+
+    @cached_property
+    def _fitted_variances(self) -> Array:
+        """The squares of the sizes of the noise in the model of the fit."""
+        return self.noise.sizes(self.prediction, self.conditions) ** 2
 
     def _growing(self, plain: NoiseModel) -> Iterator[NoiseModel]:
         """The model itself, and with each law the best number for growing with the prediction."""
@@ -138,7 +143,7 @@ class Residuals:
                 self.comparable**2,
                 self.left,
                 noise.sizes(self.prediction, self.conditions) ** 2,
-                self.noise.sizes(self.prediction, self.conditions) ** 2,
+                self._fitted_variances,
             )
         )
         own, count = 1 - left, int(groups.max()) + 1

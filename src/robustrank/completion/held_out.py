@@ -56,7 +56,7 @@ def held_out_errors(left_out: Sample, fit: NoisyFit) -> HeldOut:
     values = left_out.row_values
     xp = namespace(values)
     prediction = left_out.by_rows.dot(*fit.factors)
-    errors, uncertainty = values - prediction, fit.variances_of_predictions(left_out)
+    errors, uncertainty = values - prediction, sum(fit.variances_of_predictions(left_out))
     noise = fit.noise * fit.model.sizes(prediction, left_out.conditions)
     # What is typical: of rows with few entries, the prior is most of what is known.
     deviation = xp.sqrt(noise**2 + lower_median(uncertainty))

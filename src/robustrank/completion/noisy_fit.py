@@ -26,6 +26,8 @@ from robustrank.noise_choice import ROUNDS, Residuals
 
 _FEWEST_INLIERS = 0.5
 
+Variances = tuple[Array, Array, Array]
+
 
 @dataclass(frozen=True, eq=False)
 class NoisyFit:
@@ -98,22 +100,24 @@ class NoisyFit:
 
     def residuals(self, sample: Sample) -> Residuals:
         """What the fit leaves of the entries that it was fitted to."""
+        return self.residuals_given(sample, self.variances_of_predictions(sample))
+
+    def residuals_given(self, sample: Sample, variances: Variances) -> Residuals:
+        """The same, given ``variances_of_predictions``."""
         residual, xp = sample.residual(*self.factors), namespace(self.left)
         precision = self.weights / (self.noise * self.sizes) ** 2
-        of_row, of_column, _ = self._variances_of_predictions(sample)
+        of_row, of_column, _ = variances
         # The leverages of an entry in the fits of its row and of its column.
         own = (xp.clip(precision * one, max=LEVERAGE_LIMIT) for one in (of_row, of_column))
         left = (1 - next(own)) * (1 - next(own))
         prediction, typical = sample.row_values - residual, sample.deviation
         return Residuals(residual, left, prediction, sample.conditions, self.model, typical)
 
-    def variances_of_predictions(self, sample: Sample) -> Array:
-        """How uncertain the factors leave the prediction of each entry of a sample."""
-        of_row, of_column, of_both = self._variances_of_predictions(sample)
-        return of_row + of_column + of_both
+    def variances_of_predictions(self, sample: Sample) -> Variances:
+        """How uncertain the factors leave the prediction of each entry of a sample.
 
-    def _variances_of_predictions(self, sample: Sample) -> tuple[Array, Array, Array]:
-        """The parts of that which are due to the row of P, to the row of Q, and to both."""
+        The variance is the sum of three: due to the row of P, to the row of Q, and to both.
+        """
         at, xp = sample.by_rows, namespace(self.left)
         p, q = xp.take(self.left, at.owners, axis=0), xp.take(self.right, at.others, axis=0)
         left = xp.take(self.left_covariances, at.owners, axis=0)
@@ -223,9 +227,10 @@ def _probabilities(fit: NoisyFit, sample: Sample) -> Array:
     xp, variance = namespace(fit.left), (fit.noise * fit.sizes) ** 2
     errors, uncertain = sample.residual(*fit.factors), xp.zeros_like(fit.sizes)
     if fit.model != EQUAL:
-        given = fit.residuals(sample)
+        variances = fit.variances_of_predictions(sample)
+        given = fit.residuals_given(sample, variances)
         errors = given.residual / given.left
-        uncertain = fit.variances_of_predictions(sample) / given.left
+        uncertain = sum(variances) / given.left
 
     def log_density(share: float, variance: Array | float) -> Array:
         total = variance + uncertain
