@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robustrank.noise import EQUAL, KNOWN, Conditions, NoiseModel, possible_laws
+from robustrank.noise import EQUAL, KNOWN, Conditions, NoiseModel, PossibleLaws
 from robustrank.noise_choice import Residuals
 
 Vector = np.ndarray
@@ -25,7 +25,8 @@ def residuals_of(
     rng = np.random.default_rng(seed)
     J = np.linalg.qr(rng.standard_normal((N, round(share * N))))[0]
     noise = sizes * rng.standard_normal(N)
-    given = {"laws": ("square", "linear", "binomial")} | conditions
+    # The laws of values between 0 and 1 that are not rounded: all but that of digits.
+    given = {"laws": PossibleLaws(np.linspace(0.1, 0.9, 5) ** np.pi)} | conditions
     return Residuals(
         residual=noise - J @ (J.T @ noise),
         left=1 - np.sum(J**2, axis=1),
@@ -68,7 +69,7 @@ def test_noise_that_grows_is_found_with_its_law(law: str, power: float, predicti
 def test_noise_of_shares_is_binomial() -> None:
     prediction = np.random.default_rng(2).uniform(0, 1, N)
     sizes = 0.05 * np.sqrt(prediction * (1 - prediction) + 0.001)
-    assert possible_laws(prediction) == ("square", "linear", "binomial")
+    assert PossibleLaws(prediction).names == ("square", "linear", "binomial")
     model = residuals_of(sizes, prediction).chosen()
     assert model.law == "binomial"
     assert model.growth > 0.9
@@ -126,7 +127,7 @@ def test_known_sizes_are_kept(prediction: Vector) -> None:
 def test_laws_that_depend_on_the_form_of_the_data(
     values: list[float], extra: tuple[str, ...]
 ) -> None:
-    assert possible_laws(np.asarray(values)) == ("square", "linear", *extra)
+    assert PossibleLaws(np.asarray(values)).names == ("square", "linear", *extra)
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])

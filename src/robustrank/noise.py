@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ class Conditions:
     row_factors: Array | float
     typical: float  # the size of a typical measurement
     one: float = 1.0  # the number one in the units of the user
-    laws: tuple[str, ...] = ()  # by which the noise may grow with the prediction
+    laws: PossibleLaws | None = None  # by which the noise may grow with the prediction
     known: Array | None = None  # (m,) relative sizes that the user states
     groups: Mapping[str, Array] = field(default_factory=dict)  # by name, the group of each
 
@@ -209,12 +210,23 @@ _NEAR = 0.1  # sizes that differ by less have no effect on the efficiency of lea
 _MOST_DIGITS = 6
 
 
-def possible_laws(values: Array) -> tuple[str, ...]:
-    """The laws by which the noise of measurements of this form may grow with the prediction."""
-    given = to_numpy(values).astype(float)
-    low, high = np.quantile(given[np.isfinite(given)], (0.25, 0.75))
-    shares = ("binomial",) if low >= 0 and high <= 1 else ()
-    return "square", "linear", *shares, *(("digits",) if _are_rounded(given, values) else ())
+@dataclass(frozen=True, eq=False)
+class PossibleLaws:
+    """The laws by which the noise of measurements of this form may grow with the prediction.
+
+    They are looked for when they are first needed: exact data needs none.
+    """
+
+    values: Array  # as they were given
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Their names."""
+        given = to_numpy(self.values).astype(float)
+        low, high = np.quantile(given[np.isfinite(given)], (0.25, 0.75))
+        shares = ("binomial",) if low >= 0 and high <= 1 else ()
+        rounded = ("digits",) if _are_rounded(given, self.values) else ()
+        return "square", "linear", *shares, *rounded
 
 
 def _are_rounded(given: Values, values: Array) -> bool:

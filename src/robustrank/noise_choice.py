@@ -121,7 +121,7 @@ class Residuals:
     def _growing(self, plain: NoiseModel) -> Iterator[NoiseModel]:
         """The model itself, and with each law the best number for growing with the prediction."""
         yield plain
-        for law in self.conditions.laws:
+        for law in self.conditions.laws.names if self.conditions.laws else ():
             found = minimize_scalar(
                 lambda logarithm, law=law: -self.evidence(_grown(plain, law, logarithm)),
                 bounds=(math.log(_GROWTHS[0]), math.log(_GROWTHS[1])),

@@ -33,7 +33,7 @@ from robustrank.linalg import (
     lower_median,
     symmetric_degrees_of_freedom,
 )
-from robustrank.noise import Conditions, possible_laws, relative_sizes
+from robustrank.noise import Conditions, PossibleLaws, relative_sizes
 from robustrank.operators import (
     BatchedOperator,
     CenteredOperator,
@@ -151,7 +151,7 @@ class Problem:
     groups: Array | None = None
     group_labels: tuple[Any, ...] = ()
     one: float = field(default=1.0, init=False, repr=False)  # the number one in the units of y
-    laws: tuple[str, ...] = field(default=(), init=False, repr=False)  # of the noise
+    laws: PossibleLaws | None = field(default=None, init=False, repr=False)  # of the noise
 
     def __post_init__(self) -> None:
         given = _symmetrized(self.operator) if self.symmetric else self.operator
@@ -163,7 +163,7 @@ class Problem:
             xp = namespace(self.y)
             numbers = xp.asarray(self.groups, **like(self.y) | {"dtype": xp.int64})
             object.__setattr__(self, "groups", numbers)
-        object.__setattr__(self, "laws", possible_laws(self.y))
+        object.__setattr__(self, "laws", PossibleLaws(self.y))
         object.__setattr__(self, "operator", CountedOperator(given, self.counter))
         _check_sizes(self)
         _warn_if_undersampled(self)

@@ -36,7 +36,7 @@ from robustrank.completion import (
 from robustrank.inputs import as_operator
 from robustrank.inputs.entries import Observed, Occupied, Usable, observed
 from robustrank.linalg import Factors, lower_median
-from robustrank.noise import possible_laws, relative_sizes
+from robustrank.noise import PossibleLaws, relative_sizes
 from robustrank.problem import power_of_two
 from robustrank.result import (
     Certificate,
@@ -263,7 +263,7 @@ def _completed(
             usable.of(data.values) / unit,
             None if known_noise is None else usable.of(known_noise),
             1 / unit,
-            possible_laws(data.values),
+            PossibleLaws(data.values),
         )
 
         table: RankTable | None = None

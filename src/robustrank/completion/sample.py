@@ -18,7 +18,7 @@ from robustrank.linalg import (
     leading_svd_by_products,
     lower_median,
 )
-from robustrank.noise import Conditions
+from robustrank.noise import Conditions, PossibleLaws
 from robustrank.operators import Entries, EntryTangent, SortedEntries
 
 Vector = np.ndarray[Any, Any]
@@ -39,7 +39,7 @@ class Sample:
     column_places: Array  # and the other way round
     known_noise: Array | None = None  # relative sizes, in the order of the rows
     one: float = 1.0  # the number one in the units of the values
-    laws: tuple[str, ...] = ()  # by which the noise may grow with the entry
+    laws: PossibleLaws | None = None  # by which the noise may grow with the entry
 
     @staticmethod
     def of(
@@ -47,7 +47,7 @@ class Sample:
         values: Array,
         known_noise: Array | None = None,
         one: float = 1.0,
-        laws: tuple[str, ...] = (),
+        laws: PossibleLaws | None = None,
     ) -> Sample:
         """The sample of values, in the order of the entries as they were given.
 
