@@ -30,14 +30,14 @@ CONDITIONS = Conditions(
         (KNOWN, [1.0, 2.0, 2.0]),
         # Predictions of 1.5, 0.25 and 0 typical measurements as they were given.
         (
-            NoiseModel(growth=0.75, law="square"),
+            NoiseModel(growth=0.75, law="square", typical=2.0),
             [(0.25 + 0.75 * 2.25) ** 0.5, 2 * (0.25 + 0.75 / 16) ** 0.5, 0.25],
         ),
         (
-            NoiseModel(growth=0.75, law="linear"),
+            NoiseModel(growth=0.75, law="linear", typical=2.0),
             [(0.25 + 0.75 * 1.5) ** 0.5, 2 * (0.25 + 0.75 / 4) ** 0.5, 0.25],
         ),
-        (NoiseModel(of_rows=True, growth=1.0, law="square"), [1.5, 0.5, 0.0]),
+        (NoiseModel(of_rows=True, growth=1.0, law="square", typical=2.0), [1.5, 0.5, 0.0]),
         (NoiseModel(groups="groups", levels=(3.0, 0.1)), [3.0, 0.2, 0.05]),
     ],
 )

@@ -134,9 +134,10 @@ def test_laws_that_depend_on_the_form_of_the_data(
 @pytest.mark.parametrize("law", ["square", "linear", "binomial", "digits"])
 def test_sizes_do_not_depend_on_the_unit(unit: float, law: str) -> None:
     prediction = np.asarray([0.0, 0.2, 0.5, 0.93])
-    model = NoiseModel(growth=0.9, law=law)
     plain, scaled = (
-        model.sizes(one * prediction, Conditions(4, 1.0, 0.35 * one, one=one))
+        NoiseModel(growth=0.9, law=law, typical=0.35 * one).sizes(
+            one * prediction, Conditions(4, 1.0, 0.35 * one, one=one)
+        )
         for one in (1.0, unit)
     )
     np.testing.assert_allclose(scaled, plain, rtol=1e-9)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -87,7 +87,7 @@ class NoiseModel:
     known
         Whether the noise is in proportion to the sizes that were passed as ``noise_scale``.
     typical
-        The size of a typical measurement, to which ``growth`` refers.
+        The size of a typical measurement, to which ``growth`` refers; zero if no part grows.
 
     See Also
     --------
@@ -113,7 +113,7 @@ class NoiseModel:
     groups: str = ""
     levels: tuple[float, ...] = ()
     known: bool = False
-    typical: float = math.nan
+    typical: float = 0.0
 
     @property
     def may_reject_by_size(self) -> bool:
@@ -142,7 +142,11 @@ class NoiseModel:
             return unit + xp.zeros_like(prediction)
         # Without noise in proportion to A_i, the law is that of measurements as they were given.
         given = prediction if of_rows else prediction / conditions.row_factors
-        return unit * self._grown(given, conditions.typical, conditions.one)
+        return unit * self._grown(given, conditions.one)
+
+    def in_unit(self, unit: float) -> NoiseModel:
+        """The same model for measurements that are as many times larger."""
+        return replace(self, typical=self.typical * unit)
 
     def learned(self, conditions: Conditions) -> float:
         """What the numbers of the model have learned from the data, which its evidence loses.
@@ -173,10 +177,10 @@ class NoiseModel:
         """The relative size of the noise of further measurements, with a typical norm of A_i."""
         if not self.growth:
             return namespace(prediction).ones_like(prediction)
-        return self._grown(prediction, self.typical, 1.0)
+        return self._grown(prediction, 1.0)
 
-    def _grown(self, prediction: Array, typical: float, one: float) -> Array:
-        variance = _growing_variance(self.law, prediction, typical, one)
+    def _grown(self, prediction: Array, one: float) -> Array:
+        variance = _growing_variance(self.law, prediction, self.typical, one)
         return namespace(prediction).sqrt(1 - self.growth + self.growth * variance)
 
     def describe(self, noise: float) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from robustrank.backend import Array, namespace, to_numpy
 from robustrank.certificate import best_set, beyond_use
@@ -21,8 +19,7 @@ Vector = np.ndarray[Any, Any]
 # The variance that grows with the prediction, relative to the variance that does not, of a typical
 # measurement. The largest one leaves a noise of one hundredth of the typical one where the
 # prediction is zero: no measurement is taken for exact.
-_GROWTHS = 0.1, 1e4
-_SMALLEST_CHANGE = 0.05  # of the logarithm of this ratio
+_CONSTANT = 1 / (1 + np.geomspace(0.1, 1e4, 24))
 # The residuals that tell the level of a group are within this number of its standard deviations.
 _WITHIN = 3.0
 ROUNDS = 6  # of estimating the numbers of a model at a fit, and fitting with it
@@ -119,16 +116,25 @@ class Residuals:
         return self.noise.sizes(self.prediction, self.conditions) ** 2
 
     def _growing(self, plain: NoiseModel) -> Iterator[NoiseModel]:
-        """The model itself, and with each law the best number for growing with the prediction."""
+        """The model itself, and with each law the share of the variance that grows.
+
+        It is expected from the evidence for all shares. The most likely share may be far larger,
+        and then a fit follows the measurements with little noise too closely, and its standard
+        errors are too small.
+        """
         yield plain
         for law in self.conditions.laws.names if self.conditions.laws else ():
-            found = minimize_scalar(
-                lambda logarithm, law=law: -self.evidence(_grown(plain, law, logarithm)),
-                bounds=(math.log(_GROWTHS[0]), math.log(_GROWTHS[1])),
-                method="bounded",
-                options={"xatol": _SMALLEST_CHANGE},
-            )
-            yield _grown(plain, law, float(found.x))
+            # Rounding leaves nothing else.
+            shares = _CONSTANT[-1:] if law == "digits" else _CONSTANT
+            evidence = np.asarray([self.evidence(self._grown(plain, law, s)) for s in shares])
+            # All shares between zero and one are as likely before.
+            weights = np.exp(evidence - np.max(evidence)) * shares * (1 - shares)
+            yield self._grown(plain, law, float(np.average(shares, weights=weights)))
+
+    def _grown(self, plain: NoiseModel, law: str, constant: float) -> NoiseModel:
+        """The model with noise that grows, but for a constant share of its variance."""
+        growth = 1 - float(constant)
+        return replace(plain, growth=growth, law=law, typical=self.conditions.typical)
 
     def _with_levels(self, noise: NoiseModel, name: str) -> NoiseModel:
         """The model with a level for each group of this name.
@@ -172,12 +178,6 @@ class Residuals:
         drawn = mean + (logarithms - mean) * spread * known / (spread * known + 1)
         levels = tuple(float(level) for level in np.exp(drawn - np.median(drawn)))
         return replace(noise, groups=name, levels=levels)
-
-
-def _grown(plain: NoiseModel, law: str, logarithm: float) -> NoiseModel:
-    """The model with noise that grows, given the logarithm of the ratio of its two variances."""
-    ratio = math.exp(logarithm)
-    return replace(plain, growth=ratio / (1 + ratio), law=law)
 
 
 def _medians(values: Vector, groups: Vector) -> Vector:

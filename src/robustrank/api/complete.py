@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -363,7 +362,7 @@ def _result(
     return Result(
         certificate=certificate,
         noise=solution.noise * unit,
-        noise_model=replace(solution.noise_model, typical=solution.typical_entry * unit),
+        noise_model=solution.noise_model.in_unit(unit),
         typical_size=solution.typical * unit,
         cutoff=solution.cutoff * unit,
         stopped=run.stopped,

@@ -49,7 +49,6 @@ from robustrank.linalg import (
     Point,
     TangentMap,
     degrees_of_freedom,
-    half_normal_quantile,
     point_of,
 )
 from robustrank.noise import EQUAL, KNOWN, NoiseModel
@@ -90,11 +89,6 @@ class Solution:
     def rank(self) -> int:
         """The number of components."""
         return int(self.left.shape[1])
-
-    @property
-    def typical_entry(self) -> float:
-        """The median of absolute values, if the typical size is that of normal ones."""
-        return self.typical * half_normal_quantile(0.5)
 
     @property
     def is_exact(self) -> bool:

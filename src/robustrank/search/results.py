@@ -92,7 +92,8 @@ def assemble(
     with np.errstate(over="ignore"):  # a diverged run has factors of any size
         norm = float(frobenius_norm(singular_values(left, right)))
     norm *= units.matrix / unit.units.matrix
-    sizes = solver.noise.sizes(normalized.y - state.residual, normalized.conditions)
+    noise = solver.noise
+    sizes = noise.sizes(normalized.y - state.residual, normalized.conditions)
     without = solver.without if isinstance(solver, EvidenceFit) else None
     fit = Fit(unit, residual, state.weights, sizes, norm, without)
     certificate = count(fit, outcome.reason) if tested else untested(fit)
@@ -122,7 +123,7 @@ def assemble(
         certificate=certificate,
         observations=Measurements(residual / problem.row_factors),
         noise=0.0 if certificate.is_exact else certificate.sigma,
-        noise_model=replace(solver.noise, typical=float(unit.scale)),
+        noise_model=noise.in_unit(units.measurement),
         noise_sizes=sizes / problem.row_factors,
         typical_size=float(problem.typical_deviation),
         cutoff=None if cutoff is None else float(cutoff * units.measurement),
