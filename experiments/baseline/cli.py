@@ -14,7 +14,7 @@ from pathlib import Path
 
 from experiments.baseline.comparison import compare, described
 from experiments.baseline.run import Meter, rows_in, run, sigterm_as_ctrl_c
-from experiments.baseline.sets import DEVELOPMENT, SETS, STUDIES
+from experiments.baseline.sets import DEVELOPMENT, STUDIES
 from experiments.rows import Row
 
 OK, WORSE, BAD_INPUT, INCOMPLETE = 0, 1, 2, 3
@@ -41,7 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m experiments baseline", description=__doc__)
     actions = parser.add_subparsers(required=True)
     running = actions.add_parser("run", help="run the problems that are not in the file yet")
-    running.add_argument("--set", choices=SETS, default=DEVELOPMENT)
+    running.add_argument(
+        "--set", default=DEVELOPMENT, help="development, sealed, or battery-NAME for fresh problems"
+    )
     running.add_argument("--out", type=Path, required=True, help="a file NAME.jsonl.gz")
     running.add_argument("--workers", type=int, help="processes; default: one for each core")
     running.add_argument("--limit-seconds", type=float, default=math.inf, help="stop after them")

@@ -1,20 +1,21 @@
-"""The two sets of problems: one for development, and a sealed one with other seeds."""
+"""The sets of problems: one for development, a sealed one, and fresh ones with other seeds."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.baseline import entries, operators, sensing
+from experiments.baseline import entries, noise, operators, sensing
 from experiments.baseline.problem import Draw, Problem
 from experiments.battery.sensing import FAMILIES
 from experiments.rows import Key
 
 DEVELOPMENT, SEALED = "development", "sealed"
-SETS = (DEVELOPMENT, SEALED)
+_FRESH = re.compile(r"battery-\w+")  # the seeds follow from the name
 _SHARE_OF_DEVELOPMENT = 7  # times larger is the sealed set
 _NOISES = ("normal", "uniform", "t3")
 
@@ -26,11 +27,11 @@ class Group:
     study: str
     draw: Callable[[Draw], Problem]
     families: tuple[str, ...]
-    trials: int  # of each family in the sealed set
+    trials: int  # of each family in the sealed set, and in fresh ones
 
     def trials_in(self, name: str) -> int:
         """The number of problems of each family in a set."""
-        return self.trials if name == SEALED else -(-self.trials // _SHARE_OF_DEVELOPMENT)
+        return -(-self.trials // _SHARE_OF_DEVELOPMENT) if name == DEVELOPMENT else self.trials
 
 
 _GROUPS = (
@@ -56,6 +57,8 @@ _GROUPS = (
     Group("degenerate", sensing.degenerate, sensing.DEGENERATE, 7),
     Group("gpu", operators.gpu, operators.GPU, 35),
     Group("gpu", entries.gpu, entries.GPU, 35),
+    Group("noise", noise.noise, noise.NOISES, 240),
+    Group("wrong-sensors", noise.faults, noise.FAULTS, 140),
 )
 _BY_CELL = {f"{group.study}/{family}": group for group in _GROUPS for family in group.families}
 STUDIES = tuple(dict.fromkeys(group.study for group in _GROUPS))
@@ -71,8 +74,11 @@ def keys_of(name: str) -> list[Key]:
 
     A run that is stopped early is a fair sample.
     """
-    if name not in SETS:
-        raise ValueError(f"the set {name!r} is not known; expected one of {', '.join(SETS)}")
+    if name not in (DEVELOPMENT, SEALED) and not _FRESH.fullmatch(name):
+        raise ValueError(
+            f"the set {name!r} is not known; expected {DEVELOPMENT}, {SEALED}, or battery-NAME for "
+            "fresh problems, whose seeds follow from the name"
+        )
     keys = [
         (cell, trial, name)
         for cell, group in _BY_CELL.items()

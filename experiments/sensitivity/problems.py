@@ -119,4 +119,8 @@ _CHOSEN = (  # in a random order
     ("sensing/condition number", 16),
     ("larger/dense", 4),
     ("sensing/size", 15),
+    ("noise/dense instrument", 5),
+    ("noise/entries columns", 21),
+    ("wrong-sensors/dead", 3),
+    ("wrong-sensors/gain 2", 9),
 )

@@ -68,9 +68,8 @@ class Drawn:
     faults: dict[int, str]  # of the wrong sensors
 
 
-def drawn(cell: GroupsCell, trial: int) -> Drawn:
-    """The problem of a trial."""
-    seed = cell.seed(trial)
+def drawn(cell: GroupsCell, seed: int) -> Drawn:
+    """The problem of a seed."""
     rng = np.random.default_rng([seed, 1])
     m = round(RATIO * degrees_of_freedom(*SHAPE, RANK))
     planted = plant(*SHAPE, RANK, m, rng=seed)
@@ -96,7 +95,7 @@ def drawn(cell: GroupsCell, trial: int) -> Drawn:
 
 def run_groups(cell: GroupsCell, trial: int, method: Method) -> tuple[Row, float]:
     """The row of a trial, and the seconds it took."""
-    problem = drawn(cell, trial)
+    problem = drawn(cell, cell.seed(trial))
     planted, groups, faults = problem.planted, problem.groups, problem.faults
     good = ~np.isin(groups, [*faults])
     oracle = recover(planted.A[good], problem.y[good], RANK)

@@ -92,36 +92,74 @@ class NoiseCell:
         return int.from_bytes(digest, "big") >> 1
 
 
-def run_noise(cell: NoiseCell, trial: int, method: Method) -> tuple[Row, float]:
-    """The row of a trial, and the seconds it took."""
-    shape, seed = _SHAPES[cell.family], cell.seed(trial)
-    m = round(_RATIOS[cell.family] * degrees_of_freedom(*shape, _RANK))
+@dataclass(frozen=True, eq=False)
+class NoisyProblem:
+    """Measurements of a matrix of which the size of the noise and the outliers are known."""
+
+    left: Vector
+    right: Vector
+    measured: Measured
+    wrong: Vector  # boolean
+    options: dict[str, Any]  # for ``recover`` or ``complete``
+
+    @property
+    def truth(self) -> Vector:
+        """The matrix."""
+        return np.asarray(self.left @ self.right.T)
+
+    def solve(self, **options: Any) -> Result:
+        """The result of the library, which is not told the rank."""
+        measured, given = self.measured, self.options | options
+        if measured.A is not None:
+            return recover(measured.A, measured.y, **given)
+        triples = measured.rows, measured.columns, measured.y
+        return complete(triples, shape=self.truth.shape, **given)
+
+    def oracle(self) -> float:
+        """The error of least squares that knows the inliers and the sizes of their noise."""
+        return self.error(least_squares(self.measured.chosen(~self.wrong), self.left.shape[1]))
+
+    def error(self, matrix: Vector) -> float:
+        """The error of a matrix relative to the norm of the true one."""
+        return float(np.linalg.norm(matrix - self.truth) / np.linalg.norm(self.truth))
+
+
+def drawn(family: str, noise: str, outliers: float, model: str, seed: int) -> NoisyProblem:
+    """A problem with a kind of noise and a share of outliers of one kind."""
+    shape = _SHAPES[family]
+    m = round(_RATIOS[family] * degrees_of_freedom(*shape, _RANK))
     rng = np.random.default_rng([seed, 1])
     planted: Any
-    if cell.family == "dense":
+    if family == "dense":
         planted = plant(*shape, _RANK, m, rng=seed)
         clean, row, column, A = planted.y, np.arange(m) % _GROUPS, np.zeros(m, int), planted.A
     else:
         planted = plant_entries(*shape, _RANK, m, rng=seed)
         clean, row, column, A = planted.values, planted.rows, planted.columns, None
     typical = float(np.std(clean))
-    sizes = NOISES[cell.noise](Drawn(clean, typical, row, column, rng))
-    if cell.noise == "digits":
+    sizes = NOISES[noise](Drawn(clean, typical, row, column, rng))
+    if noise == "digits":
         step = sizes * np.sqrt(12)
         y = step * np.round(clean / step)
     else:
         y = clean + sizes * rng.standard_normal(m)
     wrong = np.zeros(m, bool)
-    wrong[rng.choice(m, round(cell.outliers * m), replace=False)] = True
-    y = np.where(wrong, _corrupted(cell.model, y, typical, rng), y)
-    options: dict[str, Any] = {"noise_scale": 3 * sizes} if cell.noise == "known" else {}
-    if cell.family == "dense":
-        if cell.noise == "groups":
-            options["groups"] = row
-        result = recover(A, y, **options)
-    else:
-        result = complete((row, column, y), shape=shape, **options)
+    wrong[rng.choice(m, round(outliers * m), replace=False)] = True
+    y = np.where(wrong, _corrupted(model, y, typical, rng), y)
+    options: dict[str, Any] = {}
+    if noise == "known":
+        options["noise_scale"] = 3 * sizes
+    elif noise == "groups" and family == "dense":
+        options["groups"] = row
     truth = planted.left @ planted.right.T
+    measured = Measured(row, column, A, y, sizes, truth)
+    return NoisyProblem(planted.left, planted.right, measured, wrong, options)
+
+
+def run_noise(cell: NoiseCell, trial: int, method: Method) -> tuple[Row, float]:
+    """The row of a trial, and the seconds it took."""
+    problem = drawn(cell.family, cell.noise, cell.outliers, cell.model, cell.seed(trial))
+    result = problem.solve()
     found = identity(cell, trial, method) | {
         "status": result.status.name,
         "rank": result.rank,
@@ -129,12 +167,11 @@ def run_noise(cell: NoiseCell, trial: int, method: Method) -> tuple[Row, float]:
         "objections": list(result.certificate.objections),
         "seconds": float(f"{result.seconds:.3g}"),
     }
-    good = Measured(row, column, None if A is None else A, y, sizes, truth).chosen(~wrong)
-    oracle = float(np.linalg.norm(least_squares(good, _RANK) - truth) / np.linalg.norm(truth))
-    error = float(np.linalg.norm(np.asarray(result.matrix) - truth) / np.linalg.norm(truth))
+    error, oracle = problem.error(np.asarray(result.matrix)), problem.oracle()
     found |= {"error": float(f"{error:.4g}"), "oracle": float(f"{oracle:.4g}")}
     found |= {"stated": float(f"{result.error:.4g}"), "bound": float(f"{result.error_bound:.4g}")}
-    return found | (_accuracy(result, truth, wrong) if result.certified else {}), result.seconds
+    accuracy = _accuracy(result, problem.truth, problem.wrong) if result.certified else {}
+    return found | accuracy, result.seconds
 
 
 def _corrupted(model: str, y: Vector, typical: float, rng: np.random.Generator) -> Vector:

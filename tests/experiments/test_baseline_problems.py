@@ -20,7 +20,15 @@ from experiments.baseline.comparison import ABOUT, problems
 from experiments.baseline.entry_oracle import EntryOracle
 from experiments.baseline.problem import Draw, Problem, SkippedError, require
 from experiments.baseline.run import rows_in, run
-from experiments.baseline.sets import SETS, STUDIES, drawn, keys_of, seed_of, study_of
+from experiments.baseline.sets import (
+    DEVELOPMENT,
+    SEALED,
+    STUDIES,
+    drawn,
+    keys_of,
+    seed_of,
+    study_of,
+)
 from experiments.baseline.trial import run_problem
 from experiments.rows import Row, encode, key_of
 
@@ -30,14 +38,18 @@ TIMES = ("seconds", "cpu")
 
 
 def test_sets_have_all_studies_and_no_problem_in_common() -> None:
-    development, sealed = ({*keys_of(name)} for name in SETS)
-    assert 1500 <= len(development) <= 2500
-    assert len(sealed) >= 10_000
-    for keys in (development, sealed):
+    sets = [{*keys_of(name)} for name in (DEVELOPMENT, SEALED, "battery-one", "battery-two")]
+    assert 2500 <= len(sets[0]) <= 3000
+    assert all(len(keys) >= 20_000 for keys in sets[1:])
+    for keys in sets:
         assert {study_of(cell) for cell, _, _ in keys} == {*STUDIES}
-    assert len({seed_of(key) for key in development | sealed}) == len(development) + len(sealed)
-    with pytest.raises(ValueError, match="the set 'all' is not known; expected one of dev"):
-        keys_of("all")
+    assert len({seed_of(key) for keys in sets for key in keys}) == sum(map(len, sets))
+
+
+@pytest.mark.parametrize("name", ["all", "battery", "battery-", "battery-a/b", ""])
+def test_unknown_set_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="is not known; expected development, sealed, or battery"):
+        keys_of(name)
 
 
 def test_order_is_random_and_always_the_same() -> None:
@@ -189,7 +201,7 @@ def test_command_runs_problems_in_a_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = str(tmp_path / "rows.jsonl.gz")
-    few = ["--workers", "1", "--problems", "100", "--study", "degenerate"]
+    few = ["--workers", "1", "--problems", "300", "--study", "degenerate"]
     assert main(["run", *few, "--out", out]) == OK
     captured = capsys.readouterr()
     assert "problems are in" in captured.out
