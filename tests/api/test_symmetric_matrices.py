@@ -11,6 +11,13 @@ import pytest
 import robustrank as rr
 from robustrank.api.running import positive_semidefinite
 from robustrank.backend import to_numpy
+from robustrank.inputs import as_operator
+from robustrank.linalg import point_of
+from robustrank.problem import Problem
+from robustrank.result import History
+from robustrank.search.results import assemble
+from robustrank.solvers import GaussNewton, Outcome
+from robustrank.solvers.base import linearize, state_at
 
 N, R, M = 12, 2, 150
 Array = np.ndarray[Any, Any]
@@ -144,3 +151,37 @@ def test_an_eigenvalue_of_zero_is_not_negative() -> None:
     found = positive_semidefinite(replace(result, left=L, right=L))
     assert found.rank == R
     assert found.certified
+
+
+def equivalent_factors(matrix: Array) -> tuple[Array, Array]:
+    """A column and a row whose product has the given symmetric part, of eigenvalues ±."""
+    values, vectors = np.linalg.eigh(matrix)
+    u, v = vectors[:, -1] * np.sqrt(values[-1]), vectors[:, 0] * np.sqrt(-values[0])
+    return (u + v)[:, None], (u - v)[:, None]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+@pytest.mark.parametrize("with_start", [True, False])
+def test_a_matrix_that_is_not_symmetric_is_no_solution(with_start: bool, noise: float) -> None:
+    """It may have a lower rank and fit all measurements."""
+    A, y, matrix = planted(noise=noise)
+    start = equivalent_factors(matrix)
+    product = start[0] @ start[1].T
+    np.testing.assert_allclose((product + product.T) / 2, matrix, atol=1e-12)
+    result = rr.recover(A, y, rank=1, symmetric=True, start=start if with_start else None)
+    assert not result.certified
+    assert np.array_equal(result.matrix, result.matrix.T)
+
+
+def test_a_fit_that_is_not_symmetric_is_not_certified() -> None:
+    A, y, matrix = planted()
+    problem = Problem(as_operator(A), y, 1, symmetric=True)
+    unit = problem.with_unit_rows
+    root = np.sqrt(unit.units.matrix)
+    left, right = (factor / root for factor in equivalent_factors(matrix))
+    _, residual = linearize(unit.normalized(), point_of(left, right))
+    weights = np.where(np.abs(residual) < 1e-9, 1.0, 0.0)
+    assert weights.sum() == M - 15
+    state = state_at(point_of(left, right), residual, weights)
+    result = assemble(problem, GaussNewton(), Outcome(state, None, History(()), 1))
+    assert "the fit is not symmetric" in result.certificate.objections

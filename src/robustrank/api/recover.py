@@ -25,8 +25,10 @@ from robustrank.backend import (
     explain_memory_errors,
     limited_blas_threads,
     threads_for,
+    to_numpy,
 )
 from robustrank.inputs import as_operator, is_in_memory
+from robustrank.linalg import symmetric_point
 from robustrank.operators import Entries
 from robustrank.outofcore import how_it_was_read
 from robustrank.result import Result, StopReason
@@ -200,6 +202,8 @@ def recover(
         factors = (
             None if start is None else checked_start(start, problem.operator.matrix_shape, rank)
         )
+        if factors is not None and problem.symmetric:
+            factors = symmetric_point(*map(to_numpy, factors)).balanced
     result: Result | None = None
 
     def finished(result: Result) -> Result:

@@ -30,7 +30,7 @@ from robustrank.linalg.low_rank import (
     relative_length,
     retract,
     symmetric_degrees_of_freedom,
-    symmetric_factors,
+    symmetric_point,
 )
 from robustrank.linalg.tangent import (
     BLOCK_ENTRIES,
@@ -117,7 +117,7 @@ __all__ = [
     "solve_normal_equations",
     "spectral_norm",
     "symmetric_degrees_of_freedom",
-    "symmetric_factors",
+    "symmetric_point",
     "unit_leverages",
     "vecmat",
     "weighted",

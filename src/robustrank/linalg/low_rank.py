@@ -248,16 +248,25 @@ def point_of(U: Array, V: Array) -> Point:
     return Point(left=left_q @ u, values=values, right=right_q @ xp.matrix_transpose(vt))
 
 
-def symmetric_factors(U: Array, V: Array) -> tuple[Array, Array]:
-    """Factors (L, L diag(±1)) of the symmetric part of U Vᵀ, of the same rank."""
+def symmetric_point(U: Array, V: Array) -> Point:
+    """The symmetric part of U Vᵀ, of the same rank, over leading axes.
+
+    Its right factor is the left one with the signs of the eigenvalues.
+    """
     xp, r = namespace(U), U.shape[-1]
+    transposed = xp.matrix_transpose
     basis, _ = xp.linalg.qr(xp.concat([U, V], axis=-1))
-    core = (xp.matrix_transpose(basis) @ U) @ (xp.matrix_transpose(V) @ basis)
-    values, vectors = xp.linalg.eigh((core + xp.matrix_transpose(core)) / 2)
-    largest = xp.argsort(-xp.abs(values))[:r]
-    values, vectors = xp.take(values, largest), xp.take(vectors, largest, axis=1)
-    left = scale_columns(basis @ vectors, xp.sqrt(xp.abs(values)))
-    return left, scale_columns(left, xp.sign(values))
+    core = (transposed(basis) @ U) @ (transposed(V) @ basis)
+    finite = xp.all(xp.isfinite(core), axis=(-2, -1))[..., None]
+    core = xp.where(finite[..., None], core + transposed(core), xp.zeros_like(core)) / 2
+    eigenvalues, vectors = xp.linalg.eigh(core)
+    largest = xp.argsort(-xp.abs(eigenvalues), axis=-1)[..., :r]
+    eigenvalues = xp.take_along_axis(eigenvalues, largest, axis=-1)
+    vectors = xp.take_along_axis(vectors, largest[..., None, :], axis=-1)
+    eigenvalues = xp.where(finite, eigenvalues, xp.full_like(eigenvalues, xp.nan))
+    signs = xp.where(eigenvalues < 0, -xp.ones_like(eigenvalues), xp.ones_like(eigenvalues))
+    both = basis @ vectors
+    return Point(both, xp.abs(eigenvalues), scale_columns(both, signs))
 
 
 # A solver has converged when the matrix changes by less than this in a step, relative to its size.

@@ -21,7 +21,7 @@ from robustrank.certificate import (
     is_exact_fit,
     untested,
 )
-from robustrank.linalg import TangentView, frobenius_norm, symmetric_factors
+from robustrank.linalg import TangentView, frobenius_norm, symmetric_point
 from robustrank.metrics import balance, normalized_error
 from robustrank.problem import Problem
 from robustrank.result import (
@@ -37,6 +37,9 @@ from robustrank.result import (
 from robustrank.solvers import Outcome, Solver
 from robustrank.solvers.driver import zero_state
 from robustrank.solvers.evidence_fit import EvidenceFit
+
+
+_ASYMMETRIC = "the fit is not symmetric"
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +100,8 @@ def assemble(
     without = solver.without if isinstance(solver, EvidenceFit) else None
     fit = Fit(unit, residual, state.weights, sizes, norm, without)
     certificate = count(fit, outcome.reason) if tested else untested(fit)
+    if problem.symmetric and not _is_symmetric(unit, left, right):
+        certificate = certificate.with_objections(_ASYMMETRIC)
     support: Support | None = None
     if not certificate.objections:
         check_time()
@@ -108,7 +113,7 @@ def assemble(
         negligible = NEGLIGIBLE * exact_tolerance(problem)
         left, right = _without_empty_columns(left, right, negligible)
     if problem.symmetric:
-        left, right = symmetric_factors(left, right)
+        left, right = symmetric_point(left, right).balanced
     exact = is_exact_fit(unit, to_numpy(residual))  # in host memory, without launches on a GPU
     exact = namespace(residual).asarray(exact, device=like(residual)["device"])
     cutoff = solver.cutoff(state)
@@ -136,6 +141,17 @@ def assemble(
         undecided_rows=np.flatnonzero(~decided[0]),
         undecided_columns=np.flatnonzero(~decided[1]),
     )
+
+
+def _is_symmetric(problem: Problem, left: Array, right: Array) -> bool:
+    """Whether a matrix is symmetric as exactly as exact fits are exact."""
+    symmetric, xp = symmetric_point(left, right), namespace(left)
+    difference = singular_values(
+        xp.concat([left, -symmetric.scaled_left], axis=1),
+        xp.concat([right, symmetric.right], axis=1),
+    )
+    least = exact_tolerance(problem) * float(frobenius_norm(symmetric.values))
+    return float(frobenius_norm(difference)) <= least
 
 
 def summarize(result: Result) -> Attempt:

@@ -9,7 +9,15 @@ from functools import cached_property
 import numpy as np
 
 from robustrank.backend import Array, namespace, to_numpy
-from robustrank.linalg import Factors, TangentMap, TangentView, Triplets, leading_svd
+from robustrank.linalg import (
+    Factors,
+    TangentMap,
+    TangentView,
+    Triplets,
+    leading_svd,
+    scale_columns,
+    symmetric_point,
+)
 from robustrank.operators.base import Operator, draw
 from robustrank.operators.dense import ArrayBackedOperator
 from robustrank.operators.entry_tangent import EntryTangent
@@ -59,13 +67,24 @@ class SymmetricOperator(DelegatingOperator):
         *,
         approximate: bool = False,
     ) -> Triplets:
-        if not isinstance(self.inner, ArrayBackedOperator):
-            return Operator.leading_svd(self, w, rank, rng, plus, approximate=approximate)
+        """The leading singular triplets of the symmetric part of A*(w), or of A*(w) + X Yᵀ.
+
+        The right vectors are the left ones, or minus them. Rounding and approximation would make
+        the triplets slightly asymmetric. Iterations amplify that where a matrix that is not
+        symmetric, and whose rank is lower, measures the same.
+        """
         xp = namespace(w)
-        G = xp.astype(self.inner.adjoint(w), w.dtype, copy=False)
-        return leading_svd(
-            (G + xp.matrix_transpose(G)) / 2, rank, rng, plus, approximate=approximate
-        )
+        if plus is not None:
+            plus = _beside(plus[0], plus[1]) / 2, _beside(plus[1], plus[0])
+        if isinstance(self.inner, ArrayBackedOperator):
+            G = xp.astype(self.inner.adjoint(w), w.dtype, copy=False)
+            G = (G + xp.matrix_transpose(G)) / 2
+            left, values, right = leading_svd(G, rank, rng, plus, approximate=approximate)
+        else:
+            given = w, rank, rng, plus
+            left, values, right = Operator.leading_svd(self, *given, approximate=approximate)
+        point = symmetric_point(scale_columns(left, values), right)
+        return point.left, point.values, point.right
 
     def tangent(self, U: Array, V: Array, *, precise: bool = False) -> TangentView:
         return TangentView(self._tangent(U, V, precise), symmetric=True)
