@@ -18,7 +18,11 @@ from robustrank.certificate.conclusion import (
     noise_objections,
     untested,
 )
-from robustrank.certificate.determination import NEGLIGIBLE, undetermined_part
+from robustrank.certificate.determination import (
+    NEGLIGIBLE,
+    error_per_deviation,
+    undetermined_part,
+)
 from robustrank.certificate.evidence import (
     CLEARLY,
     MARGIN,
@@ -78,6 +82,7 @@ __all__ = [
     "edge_of_noise",
     "enough_fits",
     "error_bound",
+    "error_per_deviation",
     "exact_fits",
     "exact_tolerance",
     "examine",

@@ -163,15 +163,22 @@ def unchecked(tangent: TangentMap, fitted: Array, labels: Labels) -> Selection:
     return to_numpy(close_in_all)
 
 
-def error_per_deviation(tangent: TangentMap, weights: Array, freedom: int) -> float:
+def error_per_deviation(
+    tangent: TangentMap, weights: Array, freedom: int, part: Array | None = None
+) -> float:
     """The error of the matrix for noise of standard deviation one: the root of tr (JᵀWJ)⁻¹.
 
-    The trace is estimated from random tangent vectors of norm one.
+    The trace is estimated from random tangent vectors of norm one. If only a ``part`` of the rows
+    and columns counts (n1 + n2, boolean), the factors are zero in the others, and so are the
+    weights of measurements that depend on these.
     """
     xp = namespace(weights)
     total = 0.0
     for probe in range(_TRACE_PROBES):
         vector = _random_tangent_vector(tangent, np.random.default_rng(probe))
+        if part is not None:
+            vector = xp.where(part[:, None], vector, xp.zeros_like(vector))
+            vector = vector / frobenius_norm(vector)
         W = solve_normal_equations(
             tangent,
             weights,

@@ -262,7 +262,8 @@ def noise_statistics(
     spread = math.sqrt(float(np.sum(cubes**2)))
     if len(residual) <= 2 or spread == 0:
         return _NOTHING
-    growth = np.corrcoef(_ranks(np.abs(residual)), _ranks(np.abs(predicted)))[0, 1]
+    # Squares, because ranks of residuals depend on the shape of the noise, which may change too.
+    growth = np.corrcoef(squares, _ranks(np.abs(predicted)))[0, 1]
     return NoiseStatistics(
         skewness=float(np.sum(cubes)) / spread,
         slant=float(np.sum(cubes * np.sign(predicted))) / spread,
@@ -298,10 +299,11 @@ def with_random_signs(
 def error_bound(error: float, hidden: float) -> float:
     """A bound on the error of a matrix, relative to its norm, from the one that is expected.
 
-    Twice the expected error, which noise exceeds less often than once in 10⁴ cases if it has ten
-    degrees of freedom or more, and ``hidden``: a component that the residuals may contain.
+    Three times the expected error, and ``hidden``: a component that the residuals may contain.
+    Normal noise with ten degrees of freedom or more exceeds twice the expected error less often
+    than once in 10⁴ cases; the rest is room for tails that are rejected and outliers that are not.
     """
-    return math.hypot(2 * error, hidden)
+    return math.hypot(3 * error, hidden)
 
 
 def residual_structure(largest: Sequence[float]) -> float:

@@ -54,22 +54,6 @@ class NoisyFit:
         """The number of columns of the factors."""
         return int(self.left.shape[1])
 
-    def expected_error(self, rows: Array, columns: Array) -> float:
-        """The expected error of some rows and columns, boolean, relative to the norm of these."""
-        xp, flags = namespace(self.left), (rows, columns)
-        (S, P), (T, Q) = (
-            (
-                xp.sum(covariances * xp.astype(chosen, factor.dtype)[:, None, None], axis=0),
-                factor * xp.astype(chosen, factor.dtype)[:, None],
-            )
-            for factor, covariances, chosen in zip(
-                self.factors, (self.left_covariances, self.right_covariances), flags, strict=True
-            )
-        )
-        left, right = P.T @ P, Q.T @ Q
-        squares = float(xp.sum(S * right) + xp.sum(left * T) + xp.sum(S * T))
-        return math.sqrt(squares / max(float(xp.sum(left * right)), tiny(P)))
-
     def evidence(self, sample: Sample) -> float:
         """The logarithm of the likelihood, less what the factors have learned from the data.
 

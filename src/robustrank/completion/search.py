@@ -14,6 +14,7 @@ from robustrank.certificate import (
     NoiseStatistics,
     Support,
     enough_fits,
+    error_per_deviation,
     exact_fits,
     largest_structure_of_noise,
     noise_statistics,
@@ -376,10 +377,6 @@ class Search:
         residual = fit.weights * sample.residual(*fit.factors) / fit.sizes
         largest, point = self._largest_values(sample, residual), point_of(*fit.factors)
         support = self._supported(sample, point, inliers, CUTOFF * fit.noise)
-        decided = (
-            xp.asarray(one, device=like(residual)["device"])
-            for one in (support.rows, support.columns)
-        )
         norm = max(float(xp.linalg.vector_norm(point.values)), tiny(residual))
         return Solution(
             *fit.factors,
@@ -390,7 +387,7 @@ class Search:
             noise_model=fit.model,
             noise_sizes=None if fit.model == EQUAL else fit.sizes,
             held_out=errors,
-            error=fit.expected_error(*decided),
+            error=_expected_error(sample, fit, support),
             hidden=largest[0] * math.prod(sample.shape) / (sample.size * norm),
             structure=residual_structure(largest),
             statistics=_statistics(sample, fit, inliers, support, self._rng),
@@ -440,6 +437,33 @@ def _rank_row(sample: Sample, point: Point, noise: float) -> RankRow:
     values = to_numpy(point.values)
     freedom = degrees_of_freedom(*sample.shape, len(values))
     return RankRow.of(values, left_out_error(noise / sample.deviation, sample.size, freedom))
+
+
+def _expected_error(sample: Sample, fit: NoisyFit, support: Support) -> float:
+    """The expected error in the rows and columns that are decided, relative to the norm there."""
+    xp = namespace(fit.left)
+    rows, columns = (
+        xp.asarray(one, device=like(fit.left)["device"]) for one in (support.rows, support.columns)
+    )
+    left, right = (
+        xp.where(part[:, None], factor, xp.zeros_like(factor))
+        for part, factor in zip((rows, columns), fit.factors, strict=True)
+    )
+    point = point_of(left, right)
+    at = sample.by_rows
+    inside = xp.take(rows, at.owners) & xp.take(columns, at.others)
+    precisions = xp.where(inside, fit.weights / fit.sizes**2, xp.zeros_like(fit.weights))
+    largest = float(xp.max(precisions))
+    norm = float(xp.linalg.vector_norm(point.values))
+    if not largest * norm > 0:
+        return math.inf
+    deviation = error_per_deviation(
+        sample.tangent(point),
+        precisions / largest,
+        support.degrees_of_freedom(fit.rank),
+        xp.concat([rows, columns]),
+    )
+    return fit.noise / math.sqrt(largest) * deviation / norm
 
 
 def _exact_fits(sample: Sample, factors: Factors) -> Vector:

@@ -167,7 +167,7 @@ class Certificate:
         The expected error of the matrix due to noise, relative to its norm, in the rows and columns
         that are decided; zero without noise.
     error_bound
-        A bound on this error: twice the expected one, and a component that the residuals may
+        A bound on this error: three times the expected one, and a component that the residuals may
         contain.
     held_out_error
         The error of predictions of measurements that were left out of the fit, relative to
