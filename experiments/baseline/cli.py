@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.baseline.comparison import compare, described
+from experiments.baseline.power import families, page
 from experiments.baseline.run import Meter, rows_in, run, sigterm_as_ctrl_c
 from experiments.baseline.sets import DEVELOPMENT, STUDIES
 from experiments.rows import Row
+from robustrank.files import atomic_writer
 
 OK, WORSE, BAD_INPUT, INCOMPLETE = 0, 1, 2, 3
 
@@ -58,6 +60,11 @@ def _parser() -> argparse.ArgumentParser:
     showing = actions.add_parser("show", help="describe one file")
     showing.add_argument("file", type=Path)
     showing.set_defaults(action=_show)
+    power = actions.add_parser("power", help="write a page and a figure of power by family")
+    power.add_argument("file", type=Path)
+    power.add_argument("--page", type=Path, required=True, help="a Markdown file")
+    power.add_argument("--figure", type=Path, required=True, help="a PNG file; needs matplotlib")
+    power.set_defaults(action=_power)
     return parser
 
 
@@ -89,6 +96,17 @@ def _compare(given: argparse.Namespace) -> int:
 def _show(given: argparse.Namespace) -> int:
     for line in described(_rows(given.file)):
         _print(line)
+    return OK
+
+
+def _power(given: argparse.Namespace) -> int:
+    from experiments.figures.power import power
+    from robustrank.report.canvas import write_image
+
+    rows = _rows(given.file)
+    with atomic_writer(given.page) as stream:
+        stream.write(("\n".join(page(rows)) + "\n").encode())
+    write_image(given.figure, power(families(rows)))
     return OK
 
 

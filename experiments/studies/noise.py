@@ -212,7 +212,7 @@ def noise(quick: bool = False) -> Study[NoiseCell]:
         "noise of unequal size",
         cells,
         (DEFAULT,),
-        trials=1 if quick else 10,
+        trials=1 if quick else 20,
         figure="noise",
         procedure=Procedure(run=run_noise),
     )
