@@ -251,8 +251,8 @@ def noise_statistics(
     """
     magnitudes = np.abs(residual)
     cutoff = np.max(magnitudes[inlier], initial=0.0)
-    near = np.count_nonzero((magnitudes > cutoff) & (magnitudes <= 2 * cutoff))
-    inliers = np.count_nonzero(inlier)
+    near = int(np.count_nonzero((magnitudes > cutoff) & (magnitudes <= 2 * cutoff)))
+    inliers = int(np.count_nonzero(inlier))
     if inliers == 0:
         return _NOTHING
     telling = inlier & (left >= np.median(left[inlier]) / 2)

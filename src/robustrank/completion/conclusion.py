@@ -67,7 +67,7 @@ def certified(
         held_out_error=_ratio(held_out.error, held_out.trivial),
         expected_error=_ratio(held_out.expected, held_out.trivial),
         trivial_error=held_out.trivial * unit,
-        noise_statistics=solution.statistics or (),
+        noise_statistics=tuple(solution.statistics or ()),
         structure=solution.structure,
     )
     return certificate.with_objections(*_objections(certificate, solution))
