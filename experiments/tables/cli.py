@@ -18,10 +18,12 @@ from typing import Any
 from experiments.baseline.run import Meter, sigterm_as_ctrl_c
 from experiments.definition import Study
 from experiments.runner import Completion, completion, load, run
+from experiments.tables.draws import TableCell
 from experiments.tables.methods import installed
-from experiments.tables.sets import SETS
-from experiments.tables.sources import MissingPackageError, loaded
-from experiments.tables.studies import DRAWS, FAMILIES, flags, tables
+from experiments.tables.pictures import PictureCell
+from experiments.tables.sets import SETS, table
+from experiments.tables.sources import MissingPackageError, images, loaded
+from experiments.tables.studies import DRAWS, FAMILIES, PARTS, study
 from experiments.tables.summary import compared
 
 OK, BAD_INPUT, INCOMPLETE = 0, 2, 3
@@ -47,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     comparing = actions.add_parser("compare", help="print errors relative to the best peer")
     for one in (running, comparing):
         one.add_argument("--set", default="development", choices=[*SETS], dest="which")
+        one.add_argument("--part", action="append", choices=PARTS, help="default: tables, flags")
         one.add_argument("--final", action="store_true", help="required for the sealed tables")
         one.add_argument("--draws", type=int, default=DRAWS, help="of each table and corruption")
         one.add_argument("--out", type=Path, default=Path("results"), help="folder of the rows")
@@ -67,14 +70,15 @@ def _studies(given: argparse.Namespace) -> list[Study[Any]]:
         raise ValueError("the sealed tables are for the final run only; --final confirms this")
     if given.draws < 1:
         raise ValueError(f"--draws is {given.draws}; expected at least 1")
-    return [one(given.which, given.draws, given.sketch) for one in (tables, flags)]
+    parts = given.part or PARTS[:2]
+    return [study(part, given.which, given.draws, given.sketch) for part in parts]
 
 
 def _run(given: argparse.Namespace) -> int:
     finished = True
     with sigterm_as_ctrl_c():
-        for study in _studies(given):
-            chosen = _restricted(study, given)
+        for one in _studies(given):
+            chosen = _restricted(one, given)
             if chosen.cells and chosen.methods:
                 now = run(
                     chosen,
@@ -83,7 +87,7 @@ def _run(given: argparse.Namespace) -> int:
                     seconds=given.limit_seconds,
                     progress=_shown(Meter(unit="trials")),
                 )
-                _print(f"{study.name}: {now.done:,} of {now.total:,} trials are in {given.out}")
+                _print(f"{one.name}: {now.done:,} of {now.total:,} trials are in {given.out}")
                 finished &= now.done == now.total
     return OK if finished else INCOMPLETE
 
@@ -93,41 +97,40 @@ def _shown(meter: Meter) -> Callable[[Completion], None]:
     return lambda now: meter(now.done, now.total, time.monotonic() - began)
 
 
-def _restricted(study: Study[Any], given: argparse.Namespace) -> Study[Any]:
-    """The part of a study that is asked for and can run here."""
-    names, notices = installed([method.name for method in study.methods])
-    wanted = {*given.only} or {*names}
-    there, missing = _tables(given.which)
-    for notice in (*notices, *missing):
+def _restricted(one: Study[Any], given: argparse.Namespace) -> Study[Any]:
+    """The part of a study that is asked for and can run here; says what cannot."""
+    names, notices = installed([method.name for method in one.methods])
+    wanted = {*(given.only or names)} & {*names}
+    cells = [c for c in one.cells if not given.table or getattr(c, "table", "") in given.table]
+    reasons = {cell: _obstacle(cell) for cell in cells}
+    for notice in dict.fromkeys([*notices, *filter(None, reasons.values())]):
         sys.stderr.write(f"tables: {notice}\n")
-    chosen = {*given.table} or there
     return replace(
-        study,
-        methods=tuple(m for m in study.methods if m.name in wanted & {*names}),
-        cells=tuple(cell for cell in study.cells if cell.table in chosen & there),
+        one,
+        methods=tuple(method for method in one.methods if method.name in wanted),
+        cells=tuple(cell for cell in cells if not reasons[cell]),
     )
 
 
-def _tables(which: str) -> tuple[set[str], list[str]]:
-    """The tables of a set that can be loaded, and a notice for each of the others."""
-    there, notices = set(), []
-    for name, source in SETS[which].items():
-        try:
-            loaded(source)
-        except MissingPackageError as error:
-            notices.append(f"the table {name} is skipped: {error}")
-        else:
-            there.add(name)
-    return there, notices
+def _obstacle(cell: Any) -> str:
+    """Why the data of a setting cannot be loaded; empty if it can."""
+    try:
+        if isinstance(cell, TableCell):
+            table(cell.table)
+        elif isinstance(cell, PictureCell):
+            images(cell.name)
+    except MissingPackageError as error:
+        return f"{getattr(cell, 'table', cell.key)} is skipped: {error}"
+    return ""
 
 
 def _compare(given: argparse.Namespace) -> int:
-    study = _studies(given)[0]
-    rows = load(study, given.out)
-    now = completion(study, rows)
+    one = study("tables", given.which, given.draws, given.sketch)
+    rows = load(one, given.out)
+    now = completion(one, rows)
     _print(f"{now.done:,} of {now.total:,} trials")
     for family in FAMILIES:
-        found = compared(study, rows, family)
+        found = compared(one, rows, family)
         if found is None:
             continue
         best = found.best_peer

@@ -8,13 +8,16 @@ values once.
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from experiments.rows import Row
 from experiments.tables.corruption import KINDS, NONE, corrupt
+from experiments.tables.filled import Filled
 from experiments.tables.hiding import HIDINGS, Mask, hide
+from experiments.tables.measure import counts, coverage, finite, rms, rounded
+from experiments.tables.seeds import Seeded
 from experiments.tables.sets import table
 from experiments.tables.sources import Matrix
 
@@ -26,12 +29,6 @@ LEVELS = {
     "ten sigma": (0.05,),
     "rows": (0.05, 0.10, 0.20),
 }
-
-
-def hashed(text: str) -> int:
-    """A seed for a text, the same on every machine."""
-    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> 1
 
 
 @dataclass(frozen=True)
@@ -65,15 +62,35 @@ class Draw:
     hidden: Mask
     cells: Mask  # wrong and visible
     rows: Mask  # wrong
+    design: Design
 
     @property
-    def scored(self) -> Mask:
+    def counted(self) -> Mask:
         """The hidden cells of rows that are not wrong."""
         return np.asarray(self.hidden & ~self.rows[:, None])
 
+    def about(self) -> Row:
+        """The factors of the draw."""
+        return asdict(self.design)
+
+    def scored(self, filled: Filled) -> Row:
+        """The error in clean column deviations, and what the method makes possible besides."""
+        if not finite(filled.values, self.truth.shape):
+            return {"failure": "the values are not finite or have another shape"}
+        errors = filled.values - self.truth
+        row: Row = {"error": rounded(rms((errors / self.truth.std(axis=0))[self.counted]))}
+        if filled.outliers is not None:
+            visible = ~self.hidden & ~self.rows[:, None]
+            row["cells"] = counts(filled.outliers, self.cells, visible)
+        if filled.row_outliers is not None:
+            row["rows"] = counts(filled.row_outliers, self.rows, np.ones_like(self.rows))
+        if filled.standard_errors is not None:
+            row["inside"] = rounded(coverage(errors, filled.standard_errors, self.counted))
+        return row
+
 
 @dataclass(frozen=True)
-class TableCell:
+class TableCell(Seeded):
     """Draws of one table with one kind of corruption."""
 
     table: str
@@ -83,10 +100,6 @@ class TableCell:
     def key(self) -> str:
         """The setting as one line."""
         return f"{self.table}, {self.family}"
-
-    def seed(self, trial: int) -> int:
-        """The seed of a trial."""
-        return hashed(f"{self.key} #{trial}")
 
     def draw(self, trial: int) -> Draw:
         """The draw of a trial."""
@@ -99,4 +112,4 @@ def drawn(truth: Matrix, family: str, design: Design, rng: np.random.Generator) 
     wrong = corrupt(truth, family, design.kind, design.level, rng)
     hidden = hide(truth, design.hiding, design.share, rng)
     given = np.where(hidden, np.nan, wrong.table)
-    return Draw(truth, given, hidden, wrong.cells & ~hidden, wrong.rows)
+    return Draw(truth, given, hidden, wrong.cells & ~hidden, wrong.rows, design)

@@ -47,10 +47,10 @@ def _has(package: str | None) -> bool:
 def _sketched(path: Path, table: Matrix) -> Filled:
     """The method of a file that defines ``complete(table)``, which returns a fit and its rank."""
     fit, _ = _opened(path).complete(table)
-    visible = ~np.isnan(table)
+    kept = ~np.isnan(table) & (fit.weights > 0)
     variances = np.broadcast_to(fit.psi * fit.unit**2, table.shape)
     return Filled(
-        np.where(visible, table, fit.values()),
+        np.where(kept, table, fit.values()),
         outliers=np.asarray(fit.seen & (fit.weights == 0)),
         row_outliers=np.asarray(fit.wrong_rows),
         standard_errors=np.sqrt(variances),

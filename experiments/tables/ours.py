@@ -10,10 +10,12 @@ from experiments.tables.sources import Matrix
 
 
 def robustrank(table: Matrix) -> Filled:
-    """Fill a table by ``complete`` in robust units of the columns."""
+    """Fill and correct a table by ``complete``, about the medians of the columns."""
     center = np.nanmedian(table, axis=0)
     spread = np.nanstd(table, axis=0)
     spread[spread == 0] = 1.0
     result = rr.complete((table - center) / spread)
     fitted = center + spread * np.asarray(result.matrix)
-    return Filled(np.where(np.isnan(table), fitted, table))
+    outliers = np.asarray(result.outliers) & ~np.isnan(table)
+    kept = ~np.isnan(table) & ~outliers
+    return Filled(np.where(kept, table, fitted), outliers, claimed=result.certified)

@@ -8,46 +8,51 @@ from pathlib import Path
 from typing import Any
 
 from experiments.definition import Method, Procedure, Study
+from experiments.tables.covariance import SETTINGS
 from experiments.tables.draws import TableCell
 from experiments.tables.methods import OURS, SKETCH
-from experiments.tables.peers import PEERS
+from experiments.tables.peers import COVARIANCES, PEERS
+from experiments.tables.pictures import PICTURES
+from experiments.tables.planted import LOW_RANK, SMALL
 from experiments.tables.sets import SETS
-from experiments.tables.trial import run_table
+from experiments.tables.timing import SIZES
+from experiments.tables.trial import run_problem
 from robustrank.solvers import Portfolio
 
 DRAWS = 20
 FAMILIES = ("none", "far cells", "cells in range", "rows")
-FLAGGING = (OURS, "median-trimmed")  # methods for which precision and recall are measured
+_QUICK = ("median-trimmed", "knn-trimmed", "iterative-trimmed")  # peers beside planted oracles
+_FLAGGING = ("median-trimmed",)  # a peer for precision and recall
+PARTS = ("tables", "flags", "covariance", "low-rank", "small", "images", "timing")
 
 
-def named(name: str) -> Method:
-    """A method, as a study knows it; its solver is not used."""
-    return Method(name, Portfolio())
+def study(part: str, which: str, draws: int = DRAWS, sketch: Path | None = None) -> Study[Any]:
+    """The study of a part; ``which`` is the set of tables, for the first two parts."""
+    cells, peers = _definition(part, which)
+    name = f"tables-{which}" if part == "tables" else f"tables-{part}"
+    name = f"tables-{which}-flags" if part == "flags" else name
+    methods = (OURS, *peers, *([SKETCH] if sketch else []))
+    procedure = Procedure(run=functools.partial(run_problem, sketch=sketch))
+    return Study(
+        name,
+        f"{part}, {which}" if part in PARTS[:2] else part,
+        tuple(cells),
+        tuple(Method(method, Portfolio()) for method in methods),  # their solver is not used
+        trials=min(draws, 3) if part == "timing" else draws,
+        procedure=procedure,
+    )
 
 
-def tables(which: str, draws: int = DRAWS, sketch: Path | None = None) -> Study[TableCell]:
-    """All methods on all tables of a set, with every family of corruptions."""
-    cells = tuple(TableCell(table, family) for table in SETS[which] for family in FAMILIES)
-    methods = (OURS, *PEERS, *([SKETCH] if sketch else []))
-    return _study(f"tables-{which}", f"real tables, {which}", cells, methods, draws, sketch)
-
-
-def flags(which: str, draws: int = DRAWS, sketch: Path | None = None) -> Study[TableCell]:
-    """Whether wrong cells ten standard deviations away are found."""
-    cells = tuple(TableCell(table, "ten sigma") for table in SETS[which])
-    methods = (*FLAGGING, *([SKETCH] if sketch else []))
-    title = f"cells at ten standard deviations, {which}"
-    return _study(f"tables-{which}-flags", title, cells, methods, draws, sketch)
-
-
-def _study(
-    name: str,
-    title: str,
-    cells: Sequence[Any],
-    methods: Sequence[str],
-    draws: int,
-    sketch: Path | None,
-) -> Study[Any]:
-    procedure = Procedure(run=functools.partial(run_table, sketch=sketch))
-    chosen = tuple(named(method) for method in methods)
-    return Study(name, title, tuple(cells), chosen, trials=draws, procedure=procedure)
+def _definition(part: str, which: str) -> tuple[Sequence[Any], Sequence[str]]:
+    """The settings and the peers of a part."""
+    tables = tuple(SETS[which])
+    parts: dict[str, tuple[Sequence[Any], Sequence[str]]] = {
+        "tables": ([TableCell(table, f) for table in tables for f in FAMILIES], [*PEERS]),
+        "flags": ([TableCell(table, "ten sigma") for table in tables], _FLAGGING),
+        "covariance": (SETTINGS, [*COVARIANCES]),
+        "low-rank": (LOW_RANK, _QUICK),
+        "small": (SMALL, _QUICK),
+        "images": (PICTURES, ()),
+        "timing": (SIZES, ()),
+    }
+    return parts[part]
