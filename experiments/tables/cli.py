@@ -18,13 +18,16 @@ from typing import Any
 from experiments.baseline.run import Meter, sigterm_as_ctrl_c
 from experiments.definition import Study
 from experiments.runner import Completion, completion, load, run
+from experiments.tables.bars import Results
 from experiments.tables.draws import TableCell
-from experiments.tables.methods import installed
+from experiments.tables.methods import OURS, installed
+from experiments.tables.page import page
 from experiments.tables.pictures import PictureCell
 from experiments.tables.sets import SETS, table
 from experiments.tables.sources import MissingPackageError, images, loaded
 from experiments.tables.studies import DRAWS, FAMILIES, PARTS, study
 from experiments.tables.summary import compared
+from robustrank.files import atomic_writer
 
 OK, BAD_INPUT, INCOMPLETE = 0, 2, 3
 
@@ -47,12 +50,15 @@ def _parser() -> argparse.ArgumentParser:
     actions = parser.add_subparsers(required=True)
     running = actions.add_parser("run", help="run the trials that are not in the folder yet")
     comparing = actions.add_parser("compare", help="print errors relative to the best peer")
-    for one in (running, comparing):
+    writing = actions.add_parser("page", help="write a page and a figure of the comparison")
+    for one in (running, comparing, writing):
         one.add_argument("--set", default="development", choices=[*SETS], dest="which")
         one.add_argument("--part", action="append", choices=PARTS, help="default: tables, flags")
         one.add_argument("--final", action="store_true", help="required for the sealed tables")
         one.add_argument("--draws", type=int, default=DRAWS, help="of each table and corruption")
-        one.add_argument("--out", type=Path, default=Path("results"), help="folder of the rows")
+        one.add_argument(
+            "--out", type=Path, default=Path("results/tables"), help="folder of the rows"
+        )
         one.add_argument("--sketch", type=Path, help="a Python file with another method")
     running.add_argument("--only", action="append", default=[], help="only this method")
     running.add_argument("--table", action="append", default=[], help="only this table")
@@ -60,6 +66,10 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--limit-seconds", type=float, default=math.inf, help="stop after them")
     running.set_defaults(action=_run)
     comparing.set_defaults(action=_compare)
+    writing.add_argument("--page", type=Path, required=True, help="a Markdown file")
+    writing.add_argument("--figure", type=Path, help="a PNG file; needs matplotlib")
+    writing.add_argument("--method", default=OURS, help="the method that is judged")
+    writing.set_defaults(action=_page)
     listing = actions.add_parser("list", help="list the tables and their shapes")
     listing.set_defaults(action=_list)
     return parser
@@ -133,6 +143,8 @@ def _compare(given: argparse.Namespace) -> int:
         found = compared(one, rows, family)
         if found is None:
             continue
+        if not found.peers:
+            continue
         best = found.best_peer
         _print(f"\n{family}: {len(found.errors[best])} tables, at least {found.draws} draws")
         for name in sorted(found.errors, key=found.mean):
@@ -144,6 +156,28 @@ def _compare(given: argparse.Namespace) -> int:
                 f"worst {ratios[worst]:.2f} ({worst}){failed}"
             )
     return OK
+
+
+def _page(given: argparse.Namespace) -> int:
+    given.part = [*PARTS]
+    pairs = zip(PARTS, _studies(given), strict=True)
+    results = {part: (one, load(one, given.out)) for part, one in pairs}
+    with atomic_writer(given.page) as stream:
+        lines = page(results, given.which, given.method)
+        stream.write(("\n".join(lines) + "\n").encode())
+    if given.figure is not None:
+        _draw(given.figure, results)
+    return OK
+
+
+def _draw(path: Path, results: Results) -> None:
+    from experiments.figures.table_errors import table_errors
+    from robustrank.report.canvas import write_image
+
+    found = [compared(*results["tables"], family) for family in FAMILIES]
+    drawn = [table_errors(one) for one in found if one is not None and one.peers]
+    if drawn:
+        write_image(path, drawn)
 
 
 def _list(_given: argparse.Namespace) -> int:

@@ -22,12 +22,12 @@ def at_random(table: Matrix, share: float, rng: Random) -> Mask:
 
 
 def in_blocks(table: Matrix, share: float, rng: Random) -> Mask:
-    """Blocks of adjacent columns for a random fifth of the rows, until enough cells are hidden."""
+    """Blocks of two or more adjacent columns for a random fifth of the rows, until it is enough."""
     (n, p), hidden = table.shape, np.zeros(table.shape, bool)
     wanted = round(share * table.size)
     while hidden.sum() < wanted:
         rows = rng.choice(n, max(1, n // 5), replace=False)
-        width = int(rng.integers(1, max(2, p // 3) + 1))
+        width = int(rng.integers(2, max(2, p // 2) + 1))
         first = int(rng.integers(p - width + 1))
         block = np.zeros(table.shape, bool)
         block[np.sort(rows), first : first + width] = True

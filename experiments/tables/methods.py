@@ -12,19 +12,22 @@ import numpy as np
 
 from experiments.tables.filled import Filled, TableMethod
 from experiments.tables.ours import robustrank
-from experiments.tables.peers import COVARIANCES, PEERS, package_of
+from experiments.tables.peers import COVARIANCES, PEERS, obstacle
 from experiments.tables.sources import Matrix
 
 OURS, SKETCH = "robustrank", "sketch"
 
 
-def method(name: str, sketch: Path | None = None) -> TableMethod:
-    """The method with a name; ``sketch`` is the file of a method that is not in the repository."""
+def method(name: str, sketch: Path | None = None, covariance: bool = False) -> TableMethod:
+    """The method with a name; ``sketch`` is the file of a method that is not in the repository.
+
+    With ``covariance``, the method is asked for a covariance.
+    """
     if name == OURS:
         return robustrank
     if name == SKETCH and sketch is not None:
         return functools.partial(_sketched, sketch)
-    known = PEERS | COVARIANCES
+    known = PEERS | COVARIANCES if covariance else PEERS
     if name not in known:
         raise ValueError(f"method {name!r} is not known; expected one of {', '.join(known)}")
     return known[name]
@@ -32,16 +35,9 @@ def method(name: str, sketch: Path | None = None) -> TableMethod:
 
 def installed(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """The methods that can run here, and a notice for each of the others."""
-    missing = {name: package_of(name) for name in names if not _has(package_of(name))}
-    notices = [
-        f"{name} is left out: the package {package} is not installed"
-        for name, package in missing.items()
-    ]
-    return [name for name in names if name not in missing], notices
-
-
-def _has(package: str | None) -> bool:
-    return package is None or importlib.util.find_spec(package) is not None
+    reasons = {name: obstacle(name) for name in names}
+    notices = [f"{name} is left out: {reason}" for name, reason in reasons.items() if reason]
+    return [name for name in names if not reasons[name]], notices
 
 
 def _sketched(path: Path, table: Matrix) -> Filled:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from experiments.tables.filled import Filled, TableMethod
+from experiments.tables.isolated import cellwise_mcd, interpreter
 from experiments.tables.sources import Matrix, imported
 
 _FAR = 4.0  # a robust z-score above this is treated as missing, in the three lines users write
@@ -68,16 +71,6 @@ def _cell_detection(table: Matrix) -> Filled:
     return Filled(_median(np.asarray(detector.impute(frame).to_numpy())))
 
 
-def _cellwise_mcd(table: Matrix) -> Filled:
-    """RobPy's cellwise minimum covariance determinant; missing cells by conditional means."""
-    imported("robpy")
-    estimator = importlib.import_module("robpy.covariance.cellmcd").CellMCD().fit(table)
-    mean, covariance = np.asarray(estimator.location_), np.asarray(estimator.covariance_)
-    used = np.asarray(getattr(estimator, "W", ~np.isnan(table)), bool) & ~np.isnan(table)
-    values = conditional_means(table, used, mean, covariance)
-    return Filled(values, outliers=~used & ~np.isnan(table), covariance=covariance, mean=mean)
-
-
 def _minimum_covariance(table: Matrix) -> Filled:
     """Scikit-learn's minimum covariance determinant, after missing cells are filled."""
     imported("sklearn")
@@ -88,17 +81,11 @@ def _minimum_covariance(table: Matrix) -> Filled:
     return Filled(filled, covariance=np.asarray(fitted.covariance_), mean=fitted.location_)
 
 
-def conditional_means(table: Matrix, used: Any, mean: Matrix, covariance: Matrix) -> Matrix:
-    """Every cell that is not used, predicted from the used cells of its row."""
-    values = np.where(used, table, mean)
-    for row in np.flatnonzero(~used.all(axis=1)):
-        known = used[row]
-        if known.any():
-            weights = np.linalg.lstsq(
-                covariance[np.ix_(known, known)], (table[row] - mean)[known], rcond=None
-            )[0]
-            values[row, ~known] += covariance[np.ix_(~known, known)] @ weights
-    return np.asarray(values)
+def _sample_covariance(table: Matrix) -> Filled:
+    """The covariance of the values of the iterative imputer after trimming."""
+    filled = standardized(_iterative, True, table)
+    mean, covariance = filled.values.mean(axis=0), np.cov(filled.values.T)
+    return replace(filled, mean=mean, covariance=covariance)
 
 
 _FILLS: dict[str, Callable[[Matrix], Matrix]] = {
@@ -115,17 +102,27 @@ _FILLS: dict[str, Callable[[Matrix], Matrix]] = {
 }
 _TRIMMED = ("median", "knn", "iterative")
 
+CELLWISE = "robpy-cellmcd"
 PEERS: dict[str, TableMethod] = {
     **{name: functools.partial(standardized, fill, False) for name, fill in _FILLS.items()},
     **{f"{name}-trimmed": functools.partial(standardized, _FILLS[name], True) for name in _TRIMMED},
     "robpy-ddc": _cell_detection,
-    "robpy-cellmcd": _cellwise_mcd,
+    CELLWISE: cellwise_mcd,
 }
-COVARIANCES: dict[str, TableMethod] = {"mcd": _minimum_covariance, "robpy-cellmcd": _cellwise_mcd}
-_NEEDS = {"qolmat": "qolmat", "robpy": "robpy", "mcd": "sklearn"}
+COVARIANCES: dict[str, TableMethod] = {
+    "iterative-trimmed": _sample_covariance,
+    "mcd": _minimum_covariance,
+    CELLWISE: cellwise_mcd,
+}
+_PACKAGES = {"knn": "sklearn", "iterative": "sklearn", "mcd": "sklearn"}
 
 
-def package_of(method: str) -> str | None:
-    """The package that a method needs, if it is not part of this library."""
+def obstacle(method: str) -> str:
+    """Why a method cannot run here; empty if it can."""
+    if method == CELLWISE:
+        return "" if interpreter() else "it needs an environment of its own; see isolated.py"
     family = method.partition("-")[0]
-    return {"knn": "sklearn", "iterative": "sklearn", **_NEEDS}.get(family)
+    package = {**_PACKAGES, "qolmat": "qolmat", "robpy": "robpy"}.get(family)
+    if package is None or importlib.util.find_spec(package) is not None:
+        return ""
+    return f"the package {package} is not installed"

@@ -32,14 +32,14 @@ def study(part: str, which: str, draws: int = DRAWS, sketch: Path | None = None)
     name = f"tables-{which}" if part == "tables" else f"tables-{part}"
     name = f"tables-{which}-flags" if part == "flags" else name
     methods = (OURS, *peers, *([SKETCH] if sketch else []))
-    procedure = Procedure(run=functools.partial(run_problem, sketch=sketch))
+    run = functools.partial(run_problem, sketch=sketch, covariance=part == "covariance")
     return Study(
         name,
         f"{part}, {which}" if part in PARTS[:2] else part,
         tuple(cells),
         tuple(Method(method, Portfolio()) for method in methods),  # their solver is not used
         trials=min(draws, 3) if part == "timing" else draws,
-        procedure=procedure,
+        procedure=Procedure(run=run),
     )
 
 

@@ -28,12 +28,16 @@ class Comparison:
     failures: Mapping[str, int]
 
     @property
+    def peers(self) -> list[str]:
+        """The methods that others have written."""
+        return [name for name in self.errors if name not in (OURS, SKETCH)]
+
+    @property
     def best_peer(self) -> str:
         """The single peer with the smallest geometric mean over all tables."""
-        peers = [name for name in self.errors if name not in (OURS, SKETCH)]
-        if not peers:
+        if not self.peers:
             raise ValueError(f"no peer has results for the corruption {self.family!r}")
-        return min(peers, key=self.mean)
+        return min(self.peers, key=self.mean)
 
     def mean(self, method: str) -> float:
         """The geometric mean of the errors of a method over all tables."""

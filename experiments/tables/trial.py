@@ -32,11 +32,15 @@ def fill(method: TableMethod, table: Matrix) -> tuple[Filled | str, float]:
 
 
 def run_problem(
-    cell: ProblemCell, trial: int, method: Method, sketch: Path | None = None
+    cell: ProblemCell,
+    trial: int,
+    method: Method,
+    sketch: Path | None = None,
+    covariance: bool = False,
 ) -> tuple[Row, float]:
     """The row of a trial, and the seconds it took."""
     problem = cell.draw(trial)
-    filled, seconds = fill(method_named(method.name, sketch), problem.given)
+    filled, seconds = fill(method_named(method.name, sketch, covariance), problem.given)
     row = identity(cell, trial, method) | problem.about()
     found = {"failure": filled} if isinstance(filled, str) else problem.scored(filled)
     return row | found, seconds
