@@ -13,6 +13,10 @@ def main() -> int:
         from experiments.sensitivity.cli import main as sensitivity
 
         return sensitivity(sys.argv[2:])
+    if sys.argv[1:2] == ["tables"]:
+        from experiments.tables.cli import main as tables
+
+        return tables(sys.argv[2:])
     from experiments.cli import main as studies
 
     return studies()

@@ -197,7 +197,7 @@ def _show_claims(tables: Tables) -> None:
 
 
 def _show_rates(tables: Tables) -> None:
-    from experiments.tables import has_success_rates, markdown
+    from experiments.rate_tables import has_success_rates, markdown
 
     for one, table in tables.values():
         if has_success_rates(one):

@@ -10,10 +10,10 @@ from typing import Any
 from experiments.claims import Claim, Tables, Verdict, judge_claims
 from experiments.definition import Study
 from experiments.figures import sketches
+from experiments.rate_tables import has_success_rates, rate_table
 from experiments.registry import QUICK
 from experiments.rows import Table
 from experiments.runner import completion
-from experiments.tables import has_success_rates, rate_table
 from robustrank.files import PathLike, atomic_writer
 from robustrank.report.canvas import Picture
 from robustrank.report.rendering import render, versions

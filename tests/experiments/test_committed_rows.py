@@ -10,8 +10,8 @@ from experiment_samples import ROOT
 
 from experiments import NAMES, completion, load, study
 from experiments.claims import Claim, Verdict, judge_claims
+from experiments.rate_tables import families_markdown, markdown
 from experiments.rows import files_of, read
-from experiments.tables import families_markdown, markdown
 
 RESULTS = ROOT / "results"
 
