@@ -60,9 +60,11 @@ def _judgment(bar: str, judge: Judge, results: Results, method: str) -> Judgment
 def _against_peers(family: str, most: float, worst: float = math.inf) -> Judge:
     def judge(results: Results, method: str) -> tuple[str, bool]:
         one, table = results["tables"]
-        cells_of(results, "tables", method)
+        tables = [cell for cell in cells_of(results, "tables", method) if cell.family == family]
         found = compared(one, table, family)
-        if found is None or not found.peers:
+        if found is None or not found.peers or found.draws < one.trials:
+            raise MissingRowsError
+        if len(found.errors[method]) < len(tables):  # a peer was not run on all of them
             raise MissingRowsError
         ratio, ratios = found.ratio(method), found.ratios(method)
         where = max(ratios, key=lambda name: ratios[name])

@@ -1,6 +1,7 @@
 """The tables, divided once into those on which a method may be tuned and those for the final run.
 
-The division was made from shapes and subjects alone, before any method was run on a sealed table.
+The division was made from shapes, subjects and correlations of the columns, before any method was
+run on a sealed table.
 Development has the tables of scikit-learn, which every reader knows, and six others of different
 kinds: spectra, census, prices, a small table with outliers, answers on a scale of six, and almost
 collinear measurements. A method may be tuned on these. The sealed tables measure whether what was
