@@ -1,0 +1,212 @@
+"""A robust normal model of the rows of a table.
+
+In robust units of each column, correct rows are normal; single cells may be wrong, rows may be
+wrong altogether, and cells may be missing. Three things are repeated until the covariance no longer
+changes: reject the cells that contradict the others of their row (``wrong_cells``), reject the rows
+that independent cells explain better, and estimate the mean and the covariance of what is left by
+a step of expectation–maximization, shrunk as much as the evidence asks for (``shrinkage``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from robustrank.tables.normal import Given, Normal
+from robustrank.tables.shrinkage import shrunk
+from robustrank.tables.start import first_normal
+from robustrank.tables.units import Mask, Units, Values, robust_units
+from robustrank.tables.wrong_cells import (
+    Cells,
+    consistent_cells,
+    log_density_of_wrong,
+    row_scales,
+)
+
+_SWEEPS = 30
+_TOLERANCE = 1e-3  # largest change of a correlation in the last sweep
+_START = 0.05  # the first share of wrong cells and of wrong rows
+_SHARES = 1e-3, 0.4  # the range of these shares
+_SMALLEST = 1e-6  # variance of a column in robust units: its values are equal up to rounding
+_BEYOND = 0.25  # predictions are within the range of the column, and this share of it beyond
+
+Report = Callable[[float], None]  # the finished share
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """What a model says about the rows of a table, in the units of the data.
+
+    Attributes
+    ----------
+    expected, deviation
+        What the other correct cells of its row predict for each cell, and the standard deviation
+        of the error of this prediction.
+    wrong
+        The observed cells that contradict the others of their row.
+    log_odds
+        The log odds that an observed cell is wrong; negative infinity for the others.
+    wrong_rows
+        The rows that independent cells explain better than the model.
+    distances
+        The squared Mahalanobis distance of the cells of each row that are not wrong from the mean,
+        and their number.
+    """
+
+    expected: Values
+    deviation: Values
+    wrong: Mask
+    log_odds: Values
+    wrong_rows: Mask
+    distances: tuple[Values, Values]
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """The normal distribution of correct rows, in robust units, and the shares of wrong data."""
+
+    units: Units
+    normal: Normal
+    wrong_cells: float
+    wrong_rows: float
+    weight: float  # of the prior of the covariance, in rows
+    low: Values  # the range of predictions, in robust units
+    high: Values
+    sweeps: int = 0
+
+    @cached_property
+    def mean(self) -> Values:
+        """The mean of each column, in the units of the data."""
+        return self.units.original(self.normal.mean)
+
+    @cached_property
+    def covariance(self) -> Values:
+        """The covariance of the columns, in the units of the data."""
+        return self.normal.covariance * np.outer(self.units.scale, self.units.scale)
+
+    def explain(self, table: Values) -> Explained:
+        """Compare each cell of rows, also of new ones, with the others of its row."""
+        data = _Data.of(table, self.units)
+        used, given, wrong_rows = self._sorted(data)
+        scales = row_scales(used, given.a, given.diagonal)[:, None]
+        variance = given.variance() * scales
+        expected = np.clip(given.expected(), self.low, self.high)
+        odds = self._cells(data).log_odds((data.scaled - given.expected()) ** 2, variance)
+        odds = np.where(data.beyond, np.inf, np.where(data.seen, odds, -np.inf))
+        return Explained(
+            self.units.original(expected),
+            self.units.scale * np.sqrt(variance),
+            data.seen & ~used,
+            odds,
+            wrong_rows,
+            (given.distances(), used.sum(axis=1).astype(float)),
+        )
+
+    def _cells(self, data: _Data) -> Cells:
+        return Cells(data.scaled, data.usable, self.units.tested, self.wrong_cells)
+
+    def _sorted(self, data: _Data) -> tuple[Mask, Given, Mask]:
+        """The used cells, what they say about the others, and the rows that are wrong."""
+        used = consistent_cells(self.normal, self._cells(data))
+        given = self.normal.given(data.scaled, used)
+        independent = np.where(data.seen, log_density_of_wrong(data.scaled), 0.0)
+        wrong = np.where(used, 0.0, independent) + math.log(self.wrong_cells) * (data.seen & ~used)
+        right = given.log_density() + used.sum(axis=1) * math.log1p(-self.wrong_cells)
+        right = right + wrong.sum(axis=1) + math.log1p(-self.wrong_rows)
+        return used, given, independent.sum(axis=1) + math.log(self.wrong_rows) > right
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    """A table in robust units, and which of its cells are observed and within the limits."""
+
+    scaled: Values
+    seen: Mask
+    beyond: Mask
+
+    @classmethod
+    def of(cls, table: Values, units: Units) -> _Data:
+        seen, scaled = ~np.isnan(table), units.of(table)
+        infinite = np.isinf(table)
+        return cls(scaled, seen, infinite | (seen & (np.abs(scaled) > units.limit)))
+
+    @property
+    def usable(self) -> Mask:
+        return self.seen & ~self.beyond
+
+
+def fit_table(
+    table: Values, report: Report | None = None, start: TableModel | None = None
+) -> TableModel:
+    """The model of a table with NaN for missing cells, (n, p) with at least two rows."""
+    units = robust_units(table) if start is None else start.units
+    data = _Data.of(table, units)
+    model = start or _first_model(data, units)
+    for sweep in range(_SWEEPS):
+        previous, model = model, _updated(model, data)
+        if report is not None:
+            report((sweep + 1) / _SWEEPS)
+        if _change(previous.normal, model.normal) < _TOLERANCE:
+            break
+    return replace(model, sweeps=sweep + 1)
+
+
+def _first_model(data: _Data, units: Units) -> TableModel:
+    normal = first_normal(data.scaled, data.usable)
+    nothing = np.zeros(data.scaled.shape[1])
+    return TableModel(units, normal, _START, _START, math.nan, nothing, nothing)
+
+
+def _updated(model: TableModel, data: _Data) -> TableModel:
+    """The model after one sweep."""
+    used, given, wrong_rows = model._sorted(data)
+    rows = ~wrong_rows
+    if np.count_nonzero(rows) < 2:  # nothing agrees; keep all
+        rows = np.ones_like(rows)
+    if not rows.all():
+        given = model.normal.given(data.scaled[rows], used[rows])
+    count = len(given.used)
+    completed, covariance = given.completed(), model.normal.covariance
+    mean = completed.mean(axis=0)
+    centered = completed - mean
+    scatter = centered.T @ centered + count * covariance
+    scatter -= covariance @ given.information @ covariance
+    place = np.arange(len(scatter))
+    scatter[place, place] = np.maximum(scatter[place, place], _SMALLEST * count)
+    shrunken, weight = shrunk((scatter + scatter.T) / 2, count)
+    low, high = _range(given)
+    rejected = np.count_nonzero(data.seen[rows] & ~used[rows])
+    return replace(
+        model,
+        normal=Normal(mean, shrunken),
+        wrong_cells=_share(rejected, np.count_nonzero(data.seen[rows])),
+        wrong_rows=_share(np.count_nonzero(wrong_rows), len(rows)),
+        weight=weight,
+        low=low,
+        high=high,
+    )
+
+
+def _range(given: Given) -> tuple[Values, Values]:
+    """The range of the used values of each column, and some more."""
+    low = np.where(given.used, given.table, np.inf).min(axis=0)
+    high = np.where(given.used, given.table, -np.inf).max(axis=0)
+    some = low <= high
+    low, high = np.where(some, low, 0.0), np.where(some, high, 0.0)
+    return low - _BEYOND * (high - low), high + _BEYOND * (high - low)
+
+
+def _share(count: int, total: int) -> float:
+    """A share with one half added to the count, and limited."""
+    return float(np.clip((count + 0.5) / (total + 1), *_SHARES))
+
+
+def _change(before: Normal, after: Normal) -> float:
+    """The largest change of the covariance, in units of the deviations."""
+    deviations = np.sqrt(np.diagonal(after.covariance))
+    difference = np.abs(after.covariance - before.covariance)
+    return float(np.max(difference / np.outer(deviations, deviations)))

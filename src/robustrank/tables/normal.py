@@ -1,0 +1,179 @@
+"""A normal distribution of rows, and what some cells of a row say about the others.
+
+With the precision Ω = Σ⁻¹ and the cells O of a row that are used, let B = Σ_OO⁻¹, zero elsewhere,
+and a = B (z − μ). Then everything follows from B and a:
+
+- a cell j of O is predicted by the other cells of O with the residual a_j / B_jj, whose variance is
+  1 / B_jj;
+- a cell outside of O has the expected value μ_j + Σ_j a; with the other cells outside of O as M,
+  its variance is that in Ω_MM⁻¹;
+- the log density of the cells of O is (log det B_OO − (z − μ)ᵀ a − |O| log 2π) / 2.
+
+B is Ω − Ω_M Ω_MM⁻¹ Ω_Mᵀ, which is cheap if few cells are outside of O.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from robustrank.tables.units import Indices, Mask, Values
+
+_BLOCK = 4_000_000  # numbers in the largest array of a block of rows
+ROUNDING = 1e-12  # the least precision of a cell given the others, relative to Ω_jj
+LOG_2_PI = math.log(2 * math.pi)
+
+
+@dataclass(frozen=True, eq=False)
+class Normal:
+    """The mean and the covariance of the rows."""
+
+    mean: Values
+    covariance: Values
+
+    @cached_property
+    def precision(self) -> Values:
+        """The inverse of the covariance."""
+        inverse = np.linalg.inv(self.covariance)
+        return np.asarray((inverse + inverse.T) / 2)
+
+    def centered(self, table: Values, used: Mask) -> Values:
+        """The table minus the mean, zero where it is not used."""
+        return np.where(used, table - self.mean, 0.0)
+
+    def given(self, table: Values, used: Mask) -> Given:
+        """What the used cells of each row say about its cells."""
+        a, diagonal, variance = (np.zeros(table.shape) for _ in range(3))
+        log_determinant = np.zeros(len(table))
+        information = np.zeros_like(self.covariance)
+        for rows in blocks(used):
+            part = _Unused.of(self.precision, used[rows])
+            centered = self.centered(table[rows], used[rows])
+            a[rows] = np.where(used[rows], part.applied(centered), 0.0)
+            diagonal[rows] = np.where(used[rows], part.diagonal(), 0.0)
+            variance[rows] = part.variance()
+            log_determinant[rows] = part.log_determinant()
+            information += part.total()
+        return Given(self, table, used, a, diagonal, variance, log_determinant, information)
+
+    def of_rows(self, used: Mask) -> Values:
+        """B of each row, (n, p, p)."""
+        return _Unused.of(self.precision, used).matrices()
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What the used cells of each row of a table say about its cells."""
+
+    normal: Normal
+    table: Values
+    used: Mask
+    a: Values
+    diagonal: Values  # of B
+    unused_variance: Values
+    log_determinant: Values
+    information: Values  # the sum of B over the rows, (p, p)
+
+    def completed(self) -> Values:
+        """The values of the used cells, and the expected ones of the others."""
+        expected = self.normal.mean + self.a @ self.normal.covariance
+        return np.where(self.used, self.table, expected)
+
+    def expected(self) -> Values:
+        """What the other used cells of its row predict for each cell."""
+        left_out = self.table - self.a * self._left_out_variance
+        return np.where(self.used, left_out, self.completed())
+
+    def variance(self) -> Values:
+        """The variance of these predictions, if the normal distribution is known."""
+        return np.where(self.used, self._left_out_variance, self.unused_variance)
+
+    def log_density(self) -> Values:
+        """The log density of the used cells of each row."""
+        counts = self.used.sum(axis=1)
+        return np.asarray((self.log_determinant - self.distances() - counts * LOG_2_PI) / 2)
+
+    def distances(self) -> Values:
+        """The squared Mahalanobis distance of the used cells of each row from the mean."""
+        return np.asarray(np.sum(self.normal.centered(self.table, self.used) * self.a, axis=1))
+
+    @cached_property
+    def _left_out_variance(self) -> Values:
+        return np.asarray(1 / np.where(self.used, self.diagonal, 1.0))
+
+
+class _Unused(NamedTuple):
+    """The unused cells of a block of rows, the K of the row with most; others have fewer."""
+
+    precision: Values
+    columns: Indices  # (n, K)
+    valid: Mask  # (n, K)
+    inverse: Values  # Ω_MM⁻¹, (n, K, K), with ones on the diagonal where not valid
+    rows: Values  # Ω_M, (n, K, p)
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, precision: Values, used: Mask) -> _Unused:
+        counts = np.count_nonzero(~used, axis=1)
+        most = int(counts.max(initial=0))
+        columns = np.argsort(used, axis=1, kind="stable")[:, :most]
+        valid = np.arange(most) < counts[:, None]
+        rows = precision[columns] * valid[:, :, None]
+        there = np.broadcast_to(columns[:, None, :], (*columns.shape, most))
+        square = np.take_along_axis(rows, there, axis=2) * valid[:, None, :]
+        place = np.arange(most)
+        square[:, place, place] += ~valid
+        return cls(precision, columns, valid, np.linalg.inv(square), rows, used.shape)
+
+    def applied(self, centered: Values) -> Values:
+        """B times a vector for each row."""
+        there = (self.rows @ centered[:, :, None])[:, :, 0]
+        weights = (self.inverse @ there[:, :, None])[:, :, 0]
+        return centered @ self.precision - (weights[:, None, :] @ self.rows)[:, 0]
+
+    def diagonal(self) -> Values:
+        """The diagonal of B, positive."""
+        own = np.diagonal(self.precision)
+        found = own - np.einsum("ikj,ikj->ij", self.inverse @ self.rows, self.rows)
+        return np.maximum(found, ROUNDING * own)
+
+    def variance(self) -> Values:
+        """The variance of each unused cell; zero for the others."""
+        found = np.where(self.valid, np.diagonal(self.inverse, axis1=1, axis2=2), 0.0)
+        variances = np.zeros(self.shape)
+        np.put_along_axis(variances, self.columns, found, axis=1)
+        return variances
+
+    def log_determinant(self) -> Values:
+        """log det B_OO of each row."""
+        whole = np.linalg.slogdet(self.precision)[1]
+        return np.asarray(whole + np.linalg.slogdet(self.inverse)[1])
+
+    def total(self) -> Values:
+        """The sum of B over the rows."""
+        columns = self.shape[1]
+        left = (self.inverse @ self.rows).reshape(-1, columns)
+        return np.asarray(self.shape[0] * self.precision - left.T @ self.rows.reshape(-1, columns))
+
+    def matrices(self) -> Values:
+        """B of each row."""
+        transposed = np.swapaxes(self.rows, 1, 2)
+        return np.asarray(self.precision - transposed @ (self.inverse @ self.rows))
+
+
+def blocks(used: Mask) -> Iterator[Indices]:
+    """The numbers of the rows in blocks, rows with similar numbers of unused cells together."""
+    counts = np.count_nonzero(~used, axis=1)
+    order, first = np.argsort(counts, kind="stable"), 0
+    while first < len(order):
+        least = int(counts[order[first]]) + 1
+        last = min(first + max(_BLOCK // (least * used.shape[1]), 1), len(order))
+        most = int(counts[order[last - 1]]) + 1
+        last = min(last, first + max(_BLOCK // (most * used.shape[1]), 1))
+        yield order[first:last]
+        first = last

@@ -1,0 +1,38 @@
+"""A first normal distribution that far values cannot spoil."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robustrank.tables.normal import Normal
+from robustrank.tables.units import Mask, Values
+
+# The wrapping function of Raymaekers and Rousseeuw (2021), with the constants of that paper: values
+# up to 1.5 robust deviations as they are, then smaller and smaller, zero from 4 on.
+_LINEAR, _ZERO, _HEIGHT, _SLOPE = 1.5, 4.0, 1.540793, 0.8622731
+_FAR, _MOST_FAR = 3.5, 0.3  # rows with a larger share of far values are left out
+_LEAST_SHRINKAGE = 0.05  # of the correlations toward zero
+
+
+def wrapped(table: Values) -> Values:
+    """Values in robust units, with bounded and finally no influence."""
+    size = np.abs(table)
+    tail = np.sign(table) * _HEIGHT * np.tanh(_SLOPE * (_ZERO - np.minimum(size, _ZERO)))
+    return np.where(size < _LINEAR, table, tail)
+
+
+def first_normal(table: Values, usable: Mask) -> Normal:
+    """The covariance of wrapped values in robust units, about zero."""
+    rows, columns = table.shape
+    far = ((np.abs(table) > _FAR) & usable).sum(axis=1) > _MOST_FAR * usable.sum(axis=1)
+    used = (usable & ~far[:, None]).astype(float)
+    values = wrapped(table) * used
+    covariance = values.T @ values / np.maximum(used.T @ used, 1)
+    deviations = np.sqrt(np.diagonal(covariance))
+    deviations = np.where(deviations > 0, deviations, 1.0)
+    correlations = np.clip(covariance / np.outer(deviations, deviations), -1, 1)
+    values, vectors = np.linalg.eigh(correlations)  # of pairs of columns, so it may be negative
+    correlations = (vectors * np.maximum(values, 0)) @ vectors.T
+    shrinkage = max(columns / rows, _LEAST_SHRINKAGE)
+    correlations = (correlations + shrinkage * np.eye(columns)) / (1 + shrinkage)
+    return Normal(np.zeros(columns), correlations * np.outer(deviations, deviations))
