@@ -39,6 +39,7 @@ CONDITIONS = Conditions(
         ),
         (NoiseModel(of_rows=True, growth=1.0, law="square", typical=2.0), [1.5, 0.5, 0.0]),
         (NoiseModel(groups="groups", levels=(3.0, 0.1)), [3.0, 0.2, 0.05]),
+        (NoiseModel(groups="groups", levels=(3.0,)), [3.0, 2.0, 0.5]),  # none of the last group
     ],
 )
 def test_sizes_in_units_of_rows_of_equal_norm(model: NoiseModel, expected: list[float]) -> None:

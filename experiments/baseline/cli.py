@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.baseline.comparison import compare, described
-from experiments.baseline.power import families, page
+from experiments.baseline.power import families
 from experiments.baseline.run import Meter, rows_in, run, sigterm_as_ctrl_c
 from experiments.baseline.sets import DEVELOPMENT, STUDIES
 from experiments.rows import Row
@@ -100,6 +100,7 @@ def _show(given: argparse.Namespace) -> int:
 
 
 def _power(given: argparse.Namespace) -> int:
+    from experiments.baseline.power_page import page
     from experiments.figures.power import power
     from robustrank.report.canvas import write_image
 

@@ -10,9 +10,9 @@ from experiments.rows import Row
 _EXACT, _ESTIMATED = "RECOVERED", "ESTIMATED"
 EXCEPTION = "exception"
 # The largest error of an exact claim: of ``recover``, of a completion, and in single precision.
-_LARGEST, _LARGEST_OF_ENTRIES, _LARGEST_OF_SINGLE = 1e-6, 1e-5, 1e-3
+LARGEST, LARGEST_OF_ENTRIES, LARGEST_OF_SINGLE = 1e-6, 1e-5, 1e-3
 # An estimate is right up to this error, and up to a multiple of the error of the oracle.
-_NEGLIGIBLE, _TIMES_ORACLE = 1e-4, 3.0
+NEGLIGIBLE, TIMES_ORACLE = 1e-4, 3.0
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,16 @@ class Judged:
         return _number(self.row.get(f"{self._claimed_part}error"), math.inf)
 
     @property
+    def oracle(self) -> float | None:
+        """The error of least squares with the true inliers known, in the same part."""
+        return self.row.get(f"{self._claimed_part}oracle")
+
+    @property
     def wrong(self) -> bool:
         """Whether the claim is wrong."""
-        oracle = _number(self.row.get(f"{self._claimed_part}oracle"), 0.0)
-        limit = self._exact_limit if self.status == _EXACT else self._limit(oracle)
+        limit = self._limit(_number(self.oracle, 0.0))
+        if self.status == _EXACT:
+            limit = self._exact_limit
         return self.certified and self.error > limit
 
     @property
@@ -62,7 +68,7 @@ class Judged:
     @property
     def rounding(self) -> float:
         """Differences of answers up to this are rounding errors."""
-        return _LARGEST_OF_SINGLE if self.row.get("single") else _LARGEST
+        return LARGEST_OF_SINGLE if self.row.get("single") else LARGEST
 
     def __str__(self) -> str:
         if self.failed:
@@ -78,13 +84,13 @@ class Judged:
     @property
     def _exact_limit(self) -> float:
         if self.row.get("single"):
-            return _LARGEST_OF_SINGLE
+            return LARGEST_OF_SINGLE
         of_recover = "passes" in self.row or "decided_error" not in self.row
-        return _LARGEST if of_recover else _LARGEST_OF_ENTRIES
+        return LARGEST if of_recover else LARGEST_OF_ENTRIES
 
     def _limit(self, oracle: float) -> float:
-        negligible = _LARGEST_OF_SINGLE if self.row.get("single") else _NEGLIGIBLE
-        return max(negligible, _TIMES_ORACLE * oracle)
+        negligible = LARGEST_OF_SINGLE if self.row.get("single") else NEGLIGIBLE
+        return max(negligible, TIMES_ORACLE * oracle)
 
 
 def _number(value: float | None, otherwise: float) -> float:

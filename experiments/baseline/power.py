@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from experiments.baseline.comparison import ABOUT, problems
+from experiments.baseline.comparison import problems
 from experiments.baseline.judgement import Judged
 from experiments.baseline.sets import STUDIES, study_of
 from experiments.rows import Row
 
 LARGEST_ERROR = 0.1  # relative to the matrix; nothing with a larger one is certified
 CALIBRATED = 0.8, 1.25  # the median of true over stated error
-_FEWEST = 10  # estimates, for a median
+FEWEST = 10  # estimates, for a median
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ class Family:
     def ratio(self) -> float:
         """The median of true over stated error; NaN if there are few."""
         ratios = [one.error / one.row["stated"] for one in self.estimated]
-        return statistics.median(ratios) if len(ratios) >= _FEWEST else math.nan
+        return statistics.median(ratios) if len(ratios) >= FEWEST else math.nan
 
     @property
     def exceeded(self) -> int:
         """How many true errors are above the bound."""
-        return sum(one.error > one.row["bound"] for one in self.estimated)
+        return sum(map(is_above_bound, self.estimated))
 
     def wrong(self, status: str) -> int:
         """How many claims of one status are wrong."""
@@ -80,6 +80,11 @@ def states_error(one: Judged) -> bool:
     return one.status == "ESTIMATED" and bool(one.row.get("stated")) and "bound" in one.row
 
 
+def is_above_bound(one: Judged) -> bool:
+    """Whether the true error of an estimate is larger than the stated bound."""
+    return states_error(one) and one.error > one.row["bound"]
+
+
 def families(rows: Iterable[Row]) -> list[Family]:
     """The families in the order of the studies, without problems that were skipped."""
     found: dict[str, list[Judged]] = {}
@@ -88,57 +93,3 @@ def families(rows: Iterable[Row]) -> list[Family]:
             found.setdefault(row["cell"], []).append(Judged(row))
     ordered = sorted(found, key=lambda cell: (STUDIES.index(study_of(cell)), cell))
     return [Family(cell, tuple(found[cell])) for cell in ordered]
-
-
-_HEADS = (
-    "family",
-    "problems",
-    "solvable",
-    "certified of these",
-    "RECOVERED (wrong)",
-    "ESTIMATED (wrong)",
-    "true / stated error",
-    "above the bound",
-)
-_INTRODUCTION = """\
-# Power and stated errors by family of problems
-
-Problems that were never used to choose anything, drawn with fresh seeds. *Solvable*: least squares
-with the true inliers known has an error of at most {limit:.0%}. *Wrong*: an exact claim
-that is not exact, or an estimate more than three times as far from the truth as that of least
-squares with the true inliers known. *True / stated error*: the median of true error over
-`result.error`. *Above the bound*: true errors above `result.error_bound`. The families are in
-`experiments/baseline/`; the page is written by `python -m experiments baseline power FILE`.
-
-![Power by family](../results/baseline/power.png)
-"""
-
-
-def page(rows: list[Row]) -> Iterator[str]:
-    """A page in Markdown: all families together, then each."""
-    every = families(rows)
-    yield from _INTRODUCTION.format(limit=LARGEST_ERROR).splitlines()
-    yield ""
-    yield from (_described(row) for row in rows if row["cell"] == ABOUT)
-    yield ""
-    everything = Family("all", tuple(one for family in every for one in family.judged))
-    yield "| " + " | ".join(_HEADS) + " |"
-    yield "| --- " + "| ---: " * (len(_HEADS) - 1) + "|"
-    yield from (f"| {' | '.join(cells_of(family))} |" for family in (everything, *every))
-
-
-def cells_of(family: Family) -> Iterator[str]:
-    """The row of a family, as text."""
-    yield family.name
-    yield f"{len(family.judged):,}"
-    yield f"{family.solvable:,}"
-    yield f"{family.power:.0%}" if family.solvable else "–"
-    for status in ("RECOVERED", "ESTIMATED"):
-        yield f"{family.claims(status):,} ({family.wrong(status)})"
-    yield f"{family.ratio:.2f}" if math.isfinite(family.ratio) else "–"
-    yield f"{family.exceeded} of {len(family.estimated):,}" if family.estimated else "–"
-
-
-def _described(row: Row) -> str:
-    names = ("robustrank", "revision", "numpy", "scipy")
-    return "Versions: " + ", ".join(f"{name} {row[name]}" for name in names if name in row) + "."

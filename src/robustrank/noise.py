@@ -136,8 +136,10 @@ class NoiseModel:
         if self.known and conditions.known is not None:
             unit = unit * conditions.known
         if self.levels:
-            levels = xp.asarray(self.levels, **like(prediction))
-            unit = unit * xp.take(levels, conditions.groups[self.groups])
+            # The last groups may have had no measurement in the fit: theirs is the median level.
+            levels = xp.asarray((*self.levels, 1.0), **like(prediction))
+            group = xp.clip(conditions.groups[self.groups], max=len(self.levels))
+            unit = unit * xp.take(levels, group)
         if not self.growth:
             return unit + xp.zeros_like(prediction)
         # Without noise in proportion to A_i, the law is that of measurements as they were given.

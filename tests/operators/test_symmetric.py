@@ -72,7 +72,7 @@ def test_leading_components_are_those_of_the_symmetric_part(dtype: str, family: 
     whole = operator.backproject(w, np.eye(n, dtype=dtype), np.eye(n, dtype=dtype))[0] + X @ Y.T
     whole = (whole + whole.T) / 2
     expected = np.linalg.svd(whole, compute_uv=False)[:3]
-    tolerance = 1e4 * np.finfo(dtype).eps * float(expected[0])
+    tolerance = float(1e4 * np.finfo(dtype).eps) * float(expected[0])
     component = left * values @ right.T
     np.testing.assert_allclose(values, expected, atol=tolerance)
     np.testing.assert_allclose(component, component.T, atol=tolerance / 100)

@@ -38,7 +38,6 @@ from robustrank.solvers import Outcome, Solver
 from robustrank.solvers.driver import zero_state
 from robustrank.solvers.evidence_fit import EvidenceFit
 
-
 _ASYMMETRIC = "the fit is not symmetric"
 
 
