@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import SupportsInt
 
 import numpy as np
 
@@ -200,9 +201,9 @@ def _range(given: Given) -> tuple[Values, Values]:
     return low - _BEYOND * (high - low), high + _BEYOND * (high - low)
 
 
-def _share(count: int, total: int) -> float:
+def _share(count: SupportsInt, total: SupportsInt) -> float:
     """A share with one half added to the count, and limited."""
-    return float(np.clip((count + 0.5) / (total + 1), *_SHARES))
+    return float(np.clip((int(count) + 0.5) / (int(total) + 1), *_SHARES))
 
 
 def _change(before: Normal, after: Normal) -> float:

@@ -140,7 +140,7 @@ class _Unused(NamedTuple):
         """The diagonal of B, positive."""
         own = np.diagonal(self.precision)
         found = own - np.einsum("ikj,ikj->ij", self.inverse @ self.rows, self.rows)
-        return np.maximum(found, ROUNDING * own)
+        return np.asarray(np.maximum(found, ROUNDING * own))
 
     def variance(self) -> Values:
         """The variance of each unused cell; zero for the others."""

@@ -137,9 +137,7 @@ class _Search:
         self._a[rows, columns] = 0.0
         self.used[rows, columns] = False
 
-    def _add(
-        self, rows: Indices, columns: Indices, vector: Values, residual: Values
-    ) -> None:
+    def _add(self, rows: Indices, columns: Indices, vector: Values, residual: Values) -> None:
         self._B[rows] += vector[:, :, None] * vector[:, None, :]
         self._a[rows] += vector * residual[:, None]
         self.used[rows, columns] = True
