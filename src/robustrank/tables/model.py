@@ -35,8 +35,6 @@ _SHARES = 1e-3, 0.4  # the range of these shares
 _SMALLEST = 1e-6  # variance of a column in robust units: its values are equal up to rounding
 _BEYOND = 0.25  # predictions are within the range of the column, and this share of it beyond
 
-Report = Callable[[float], None]  # the finished share
-
 
 @dataclass(frozen=True, eq=False)
 class Explained:
@@ -121,6 +119,9 @@ class TableModel:
         return used, given, independent.sum(axis=1) + math.log(self.wrong_rows) > right
 
 
+Report = Callable[[float, TableModel], None]  # the finished share, and the model so far
+
+
 @dataclass(frozen=True, eq=False)
 class _Data:
     """A table in robust units, and which of its cells are observed and within the limits."""
@@ -144,19 +145,21 @@ def fit_table(
     table: Values, report: Report | None = None, start: TableModel | None = None
 ) -> TableModel:
     """The model of a table with NaN for missing cells, (n, p) with at least two rows."""
-    units = robust_units(table) if start is None else start.units
-    data = _Data.of(table, units)
-    model = start or _first_model(data, units)
+    model = start or first_model(table)
+    data = _Data.of(table, model.units)
     for sweep in range(_SWEEPS):
         previous, model = model, _updated(model, data)
         if report is not None:
-            report((sweep + 1) / _SWEEPS)
+            report((sweep + 1) / _SWEEPS, model)
         if _change(previous.normal, model.normal) < _TOLERANCE:
             break
     return replace(model, sweeps=sweep + 1)
 
 
-def _first_model(data: _Data, units: Units) -> TableModel:
+def first_model(table: Values) -> TableModel:
+    """The model from which the fit starts."""
+    units = robust_units(table)
+    data = _Data.of(table, units)
     normal = first_normal(data.scaled, data.usable)
     nothing = np.zeros(data.scaled.shape[1])
     return TableModel(units, normal, _START, _START, math.nan, nothing, nothing)
