@@ -112,7 +112,7 @@ class TableModel:
         """The used cells, what they say about the others, and the rows that are wrong."""
         used = consistent_cells(self.normal, self._cells(data))
         given = self.normal.given(data.scaled, used)
-        independent = np.where(data.seen, log_density_of_wrong(data.scaled), 0.0)
+        independent = np.where(data.usable, log_density_of_wrong(data.scaled), 0.0)
         wrong = np.where(used, 0.0, independent) + math.log(self.wrong_cells) * (data.seen & ~used)
         right = given.log_density() + used.sum(axis=1) * math.log1p(-self.wrong_cells)
         right = right + wrong.sum(axis=1) + math.log1p(-self.wrong_rows)
@@ -132,9 +132,8 @@ class _Data:
 
     @classmethod
     def of(cls, table: Values, units: Units) -> _Data:
-        seen, scaled = ~np.isnan(table), units.of(table)
-        infinite = np.isinf(table)
-        return cls(scaled, seen, infinite | (seen & (np.abs(scaled) > units.limit)))
+        scaled, beyond = units.of(table)
+        return cls(scaled, ~np.isnan(table), beyond)
 
     @property
     def usable(self) -> Mask:
