@@ -102,6 +102,11 @@ class CleanTable:
         return np.asarray(np.isnan(self.given) | self.wrong)
 
     @property
+    def empty_columns(self) -> Mask:
+        """The columns without any finite value."""
+        return np.asarray(~np.isfinite(self.given).any(axis=0))
+
+    @property
     def noise(self) -> Values:
         """The standard deviation of each column given all others, in its units."""
         variance = 1 / np.diagonal(self.model.normal.precision)

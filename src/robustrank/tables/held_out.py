@@ -68,7 +68,11 @@ def held_out(
     The fit goes on from the model, which has seen the cells; it forgets them in a few sweeps.
     """
     candidates = np.isfinite(table) & ~explained.wrong & ~explained.wrong_rows[:, None]
-    hidden = candidates & (rng.random(table.shape) < _SHARE)
+    # A stream of its own: users hide cells with the same seeds, and would have hidden these.
+    stream = np.random.default_rng(rng.integers(2**63))
+    hidden = candidates & (stream.random(table.shape) < _SHARE)
+    if not hidden.any():
+        return HeldOut.unknown(table.shape[1])
     rest = np.where(hidden, np.nan, table)
     again = fit_table(rest, report, start=model)
     found = again.explain(rest)
@@ -86,7 +90,7 @@ def held_out(
         _root_mean_square(trivial, hidden),
         float(np.sum(gains)) / whole,
         (float(np.sum(gains)) - chance) / whole,
-        float(np.mean(inside[hidden])) if len(gains) else math.nan,
+        float(np.mean(inside[hidden])),
     )
 
 
