@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ Array = np.ndarray[Any, Any]
 
 LOADINGS = np.array([1.0, 20.0, 0.3, 500.0, -3.0, 8.0])
 WRONG = ((7, 1), (20, 3), (21, 0), (40, 5))
+
+
+Change = Callable[[Array], Array]
 
 
 def planted(rows: int = 200, noise: float = 0.3, seed: int = 1) -> Array:
@@ -54,7 +58,7 @@ def test_intervals_contain_what_is_missing() -> None:
     inside = []
     for seed in range(5):
         truth = planted(seed=seed)
-        hidden = np.random.default_rng(seed).random(truth.shape) < 0.2
+        hidden = np.less(np.random.default_rng(seed).random(truth.shape), 0.2)
         result = rr.clean(np.where(hidden, np.nan, truth))
         low, high = result.interval(*hidden.nonzero(), level=0.9)
         inside.append((low <= truth[hidden]) & (truth[hidden] <= high))
@@ -239,14 +243,15 @@ def test_the_answer_does_not_depend_on_units_or_order(change: str) -> None:
     rng = np.random.default_rng(5)
     scale, shift = 10.0 ** rng.uniform(-6, 6, 6), 100 * rng.standard_normal(6) * LOADINGS
     rows, columns = rng.permutation(200), rng.permutation(6)
-    there = {
+    changes: dict[str, Change] = {
         "scale": lambda x: x * scale,
         "shift": lambda x: x + shift,
         "rows": lambda x: x[rows],
         "columns": lambda x: x[:, columns],
-    }[change]
+    }
+    there = changes[change]
     plain, changed = rr.clean(table), rr.clean(there(table))
-    order = (lambda x: x) if change in ("scale", "shift") else there
+    order: Change = (lambda x: x) if change in ("scale", "shift") else there
     np.testing.assert_array_equal(changed.outliers, order(plain.outliers))
     np.testing.assert_allclose(changed.frame, there(plain.frame), rtol=1e-6, atol=1e-6)
 

@@ -135,7 +135,7 @@ class CleanTable:
         """Factors of the table along its components; the last ones are of the mean."""
         axes, _ = self.components()
         units, normal = self.model.units, self.model.normal
-        completed = units.of(np.nan_to_num(self.filled())) - normal.mean
+        completed = units.of(np.nan_to_num(self.filled()))[0] - normal.mean
         left = np.hstack([completed @ axes.T, np.ones((len(completed), 1))])
         right = np.hstack([units.scale[:, None] * axes.T, self.model.mean[:, None]])
         return left, right
@@ -148,7 +148,7 @@ class CleanTable:
     def draws(self, count: int, rng: np.random.Generator) -> Iterator[Values]:
         """Filled tables, drawn from the distribution of the missing and wrong cells."""
         used = ~self.replaced
-        scaled = self.model.units.of(self.given)
+        scaled, _ = self.model.units.of(self.given)
         rows = int(np.count_nonzero(~self.wrong_rows))
         for normal in drawn_models(self.model.normal, rows, self.model.weight, count, rng):
             values = self.model.units.original(drawn_rows(normal, scaled, used, rng))
@@ -172,7 +172,7 @@ def row_scores(model: TableModel, table: Values, found: tuple[Values, Values]) -
     explained = model.explain(table)
     (axes, variances), normal = found, model.normal
     seen = ~np.isnan(table) & ~np.isinf(table)
-    completed = model.units.of(np.where(seen, table, explained.expected)) - normal.mean
+    completed = model.units.of(np.where(seen, table, explained.expected))[0] - normal.mean
     coordinates = completed @ axes.T
     distance = np.sum(coordinates**2 / variances, axis=1)
     rest = completed - coordinates @ axes
