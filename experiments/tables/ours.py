@@ -10,11 +10,11 @@ from experiments.tables.sources import Matrix
 
 
 def robustrank(table: Matrix) -> Filled:
-    """The cleaned table, told nothing."""
+    """The cleaned table, told nothing; of a table that is certified, its low-rank matrix."""
     result = rr.clean(table)
     model = result.table.model if result.table is not None else None
     return Filled(
-        result.frame,
+        np.asarray(result.matrix) if result.certified else result.frame,
         outliers=np.asarray(result.outliers),
         row_outliers=result.row_outliers,
         standard_errors=None if result.table is None else result.table.deviation,
