@@ -138,7 +138,7 @@ def _named_columns(result: Result, table: CleanTable) -> str:
         kinds = {
             "wrong altogether": table.wrong_columns,
             "not predicted by the others": table.held_out.skill <= 0,
-            "without values": ~np.isfinite(table.given).any(axis=0),
+            "without values": table.empty_columns,
         }
     return "; ".join(
         f"{what}: {_listed_columns(result, flags)}" for what, flags in kinds.items() if flags.any()

@@ -31,6 +31,20 @@ class RowScores:
         The distance of its cells from the components, divided likewise.
     wrong
         Whether the row is wrong altogether.
+
+    See Also
+    --------
+    robustrank.Result : Its method ``score_rows`` returns them, and ``rows`` has them as a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 1)) * [1, 2, 3] + 0.1 * rng.standard_normal((100, 3))
+    >>> scores = rr.clean(X).score_rows([[1, 2, 3], [1, 2, -3]])
+    >>> scores.residual.round() > 1
+    array([False,  True])
     """
 
     distance: Values
@@ -57,7 +71,23 @@ class CleanTable:
     wrong_rows
         The rows that are wrong altogether.
     held_out
-        The errors of predictions of cells that were hidden from the fit.
+        The errors of predictions of cells that were hidden from the fit, a ``HeldOut``.
+
+    See Also
+    --------
+    robustrank.Result : Has it as its attribute ``table``, and its contents with labels.
+    robustrank.clean : Makes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 1)) * [1, 2, 3] + 0.1 * rng.standard_normal((100, 3))
+    >>> X[4, 1] = np.nan
+    >>> table = rr.clean(X).table
+    >>> table.expected.shape, np.argwhere(table.replaced).tolist()
+    ((100, 3), [[4, 1]])
     """
 
     given: Values
@@ -102,6 +132,11 @@ class CleanTable:
         return np.asarray(np.isnan(self.given) | self.wrong)
 
     @property
+    def empty_columns(self) -> Mask:
+        """The columns without any finite value."""
+        return np.asarray(~np.isfinite(self.given).any(axis=0))
+
+    @property
     def noise(self) -> Values:
         """The standard deviation of each column given all others, in its units."""
         variance = 1 / np.diagonal(self.model.normal.precision)
@@ -130,7 +165,7 @@ class CleanTable:
         """Factors of the table along its components; the last ones are of the mean."""
         axes, _ = self.components()
         units, normal = self.model.units, self.model.normal
-        completed = units.of(np.nan_to_num(self.filled())) - normal.mean
+        completed = units.of(np.nan_to_num(self.filled()))[0] - normal.mean
         left = np.hstack([completed @ axes.T, np.ones((len(completed), 1))])
         right = np.hstack([units.scale[:, None] * axes.T, self.model.mean[:, None]])
         return left, right
@@ -143,7 +178,7 @@ class CleanTable:
     def draws(self, count: int, rng: np.random.Generator) -> Iterator[Values]:
         """Filled tables, drawn from the distribution of the missing and wrong cells."""
         used = ~self.replaced
-        scaled = self.model.units.of(self.given)
+        scaled, _ = self.model.units.of(self.given)
         rows = int(np.count_nonzero(~self.wrong_rows))
         for normal in drawn_models(self.model.normal, rows, self.model.weight, count, rng):
             values = self.model.units.original(drawn_rows(normal, scaled, used, rng))
@@ -167,7 +202,7 @@ def row_scores(model: TableModel, table: Values, found: tuple[Values, Values]) -
     explained = model.explain(table)
     (axes, variances), normal = found, model.normal
     seen = ~np.isnan(table) & ~np.isinf(table)
-    completed = model.units.of(np.where(seen, table, explained.expected)) - normal.mean
+    completed = model.units.of(np.where(seen, table, explained.expected))[0] - normal.mean
     coordinates = completed @ axes.T
     distance = np.sum(coordinates**2 / variances, axis=1)
     rest = completed - coordinates @ axes

@@ -34,6 +34,21 @@ class HeldOut:
         What it is at least: three standard errors less. Negative if it could be chance.
     inside
         The share of the cells that are within their intervals of 90 %.
+
+    See Also
+    --------
+    robustrank.tables.CleanTable : Has them as its attribute ``held_out``.
+    robustrank.Result : Its attributes ``columns`` and ``error_by_column`` have them with labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 1)) * [1, 2, 3] + 0.1 * rng.standard_normal((300, 3))
+    >>> held_out = rr.clean(X).table.held_out
+    >>> (held_out.skill > 0.9).tolist()
+    [True, True, True]
     """
 
     counts: Values
@@ -68,7 +83,11 @@ def held_out(
     The fit goes on from the model, which has seen the cells; it forgets them in a few sweeps.
     """
     candidates = np.isfinite(table) & ~explained.wrong & ~explained.wrong_rows[:, None]
-    hidden = candidates & (rng.random(table.shape) < _SHARE)
+    # A stream of its own: users hide cells with the same seeds, and would have hidden these.
+    stream = np.random.default_rng(rng.integers(2**63))
+    hidden = candidates & (stream.random(table.shape) < _SHARE)
+    if not hidden.any():
+        return HeldOut.unknown(table.shape[1])
     rest = np.where(hidden, np.nan, table)
     again = fit_table(rest, report, start=model)
     found = again.explain(rest)
@@ -86,7 +105,7 @@ def held_out(
         _root_mean_square(trivial, hidden),
         float(np.sum(gains)) / whole,
         (float(np.sum(gains)) - chance) / whole,
-        float(np.mean(inside[hidden])) if len(gains) else math.nan,
+        float(np.mean(inside[hidden])),
     )
 
 

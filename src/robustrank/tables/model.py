@@ -112,7 +112,7 @@ class TableModel:
         """The used cells, what they say about the others, and the rows that are wrong."""
         used = consistent_cells(self.normal, self._cells(data))
         given = self.normal.given(data.scaled, used)
-        independent = np.where(data.seen, log_density_of_wrong(data.scaled), 0.0)
+        independent = np.where(data.usable, log_density_of_wrong(data.scaled), 0.0)
         wrong = np.where(used, 0.0, independent) + math.log(self.wrong_cells) * (data.seen & ~used)
         right = given.log_density() + used.sum(axis=1) * math.log1p(-self.wrong_cells)
         right = right + wrong.sum(axis=1) + math.log1p(-self.wrong_rows)
@@ -132,9 +132,8 @@ class _Data:
 
     @classmethod
     def of(cls, table: Values, units: Units) -> _Data:
-        seen, scaled = ~np.isnan(table), units.of(table)
-        infinite = np.isinf(table)
-        return cls(scaled, seen, infinite | (seen & (np.abs(scaled) > units.limit)))
+        scaled, beyond = units.of(table)
+        return cls(scaled, ~np.isnan(table), beyond)
 
     @property
     def usable(self) -> Mask:
@@ -174,11 +173,10 @@ def _updated(model: TableModel, data: _Data) -> TableModel:
     if not rows.all():
         given = model.normal.given(data.scaled[rows], used[rows])
     count = len(given.used)
-    completed, covariance = given.completed(), model.normal.covariance
+    completed = given.completed()
     mean = completed.mean(axis=0)
     centered = completed - mean
-    scatter = centered.T @ centered + count * covariance
-    scatter -= covariance @ given.information @ covariance
+    scatter = centered.T @ centered + given.unknown
     place = np.arange(len(scatter))
     scatter[place, place] = np.maximum(scatter[place, place], _SMALLEST * count)
     shrunken, weight = shrunk((scatter + scatter.T) / 2, count)

@@ -16,6 +16,7 @@ Indices = np.ndarray[Any, np.dtype[np.intp]]
 # distances suggests, many values are equal, and the quartile is the better scale.
 _LEAST_SHARE = 0.2
 _FAR = 6.0  # robust deviations of the rarer values of a column that is mostly one value
+_FARTHEST = 1e8  # scales; with larger values, rounding would spoil what the rest of a row says
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +37,12 @@ class Units:
         """The columns whose cells are compared with the others of their row."""
         return np.isinf(self.limit)
 
-    def of(self, table: Values) -> Values:
-        """A table in these units, zero where it is missing or infinite."""
-        scaled = (table - self.center) / self.scale
-        return np.where(np.isfinite(scaled), scaled, 0.0)
+    def of(self, table: Values) -> tuple[Values, Mask]:
+        """A table in these units, and which values are beyond the limit; zero for NaN and these."""
+        with np.errstate(over="ignore"):
+            scaled = (table - self.center) / self.scale
+        beyond = np.abs(scaled) > np.minimum(self.limit, _FARTHEST)
+        return np.where(np.isnan(table) | beyond, 0.0, scaled), beyond
 
     def original(self, scaled: Values) -> Values:
         """Values in the units of the data."""
@@ -75,5 +78,6 @@ def _of_mostly_one_value(values: Values, usual: float) -> tuple[float, float, fl
     spread = _FAR * (spread or abs(middle - usual))
     low, high = min(middle - spread, usual), max(middle + spread, usual)
     near = values[(values >= low) & (values <= high)]
-    center, scale = float(near.mean()), float(near.std())
+    center = float(near.mean())
+    scale = float(near.std()) or high - low
     return center, scale, max(center - low, high - center) / scale
