@@ -60,7 +60,7 @@ for name, (slope, error) in found.items():
 # are as uncertain as they should be.
 
 _, axes = plt.subplots(figsize=(6, 3))
-for place, (name, (slope, error)) in enumerate(found.items()):
+for place, (slope, error) in enumerate(found.values()):
     axes.errorbar(slope, place, xerr=1.96 * error, fmt="o", capsize=3, color=f"C{place}")
 axes.axvline(found["all patients"][0], color="0.7", lw=1, zorder=0)
 axes.set_yticks(range(len(found)), found)
