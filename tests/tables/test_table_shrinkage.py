@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
-from scipy.special import multigammaln
 from tables import correlated
 
-from robustrank.tables.shrinkage import _evidence, shrunk
+from robustrank.tables.shrinkage import _loss, shrunk
+from robustrank.tables.units import Values
 
 
-def test_evidence_is_that_of_an_inverse_wishart_prior_up_to_a_constant() -> None:
-    scatter = np.asarray(np.corrcoef(correlated(rows=20).T))
-    rows, p = 20, len(scatter)
+def of_complete(rows: Values) -> tuple[Values, float]:
+    """The covariance of rows without missing cells."""
+    return shrunk(rows, np.zeros((rows.shape[1],) * 2), np.zeros(len(rows), np.intp))
 
-    def exact(weight: float) -> float:
-        """The log probability of the rows with correlations R and the prior IW(ν I, ν + p + 1)."""
-        freedom = weight + p + 1
-        value = float(multigammaln((freedom + rows) / 2, p) - multigammaln(freedom / 2, p))
-        value += freedom / 2 * p * math.log(weight)
-        posterior = weight * np.eye(p) + rows * scatter
-        return value - (freedom + rows) / 2 * float(np.linalg.slogdet(posterior)[1])
 
-    values = np.asarray(np.linalg.eigvalsh(rows * scatter), float)
-    weights = [0.2, 1.0, 5.0, 80.0]
-    differences = [_evidence(weight, values, rows) - exact(weight) for weight in weights]
-    np.testing.assert_allclose(differences, differences[0], atol=1e-9)
+@pytest.mark.parametrize("weight", [0.3, 4.0, 90.0])
+def test_loss_is_minus_twice_the_log_density_of_left_out_rows(weight: float) -> None:
+    rows = correlated(rows=12)
+    rows = rows / np.sqrt(np.mean(rows**2, axis=0))
+    scatter, exact = rows.T @ rows, 0.0
+    for row in rows:
+        rest = scatter - np.outer(row, row) + weight * np.eye(len(row))
+        covariance = rest / (len(rows) - 1 + weight)
+        exact += np.linalg.slogdet(covariance)[1] + row @ np.linalg.solve(covariance, row)
+    values, vectors = np.linalg.eigh(scatter)
+    assert _loss(weight, values, (rows @ vectors) ** 2) == pytest.approx(exact)
 
 
 @pytest.mark.parametrize("rows", [10, 100, 1000])
@@ -35,20 +33,27 @@ def test_independent_columns_are_shrunk_more_than_correlated_ones(rows: int) -> 
     rng = np.random.default_rng(rows)
     independent = rng.standard_normal((rows, 5))
     same = independent[:, :1] + 0.1 * rng.standard_normal((rows, 5))
-    weights = [shrunk(table.T @ table, rows)[1] for table in (independent, same)]
-    assert weights[0] > 5 * weights[1]
+    assert of_complete(independent)[1] > 5 * of_complete(same)[1]
 
 
 def test_variances_are_kept_and_correlations_reduced() -> None:
     table = correlated(rows=30)
-    scatter = table.T @ table
-    covariance, weight = shrunk(scatter, 30)
-    np.testing.assert_allclose(np.diagonal(covariance), np.diagonal(scatter) / 30)
-    off = ~np.eye(len(scatter), dtype=bool)
-    np.testing.assert_allclose(covariance[off], scatter[off] / (30 + weight))
+    covariance, weight = of_complete(table)
+    np.testing.assert_allclose(np.diagonal(covariance), np.mean(table**2, axis=0))
+    off = ~np.eye(len(covariance), dtype=bool)
+    np.testing.assert_allclose(covariance[off], (table.T @ table)[off] / (30 + weight))
 
 
-def test_a_singular_scatter_has_a_covariance_of_full_rank() -> None:
-    table = correlated(rows=5, columns=8)
-    covariance, _ = shrunk(table.T @ table, 5)
+def test_unknown_cells_count_like_rows_with_their_variance() -> None:
+    table = correlated(rows=30)
+    unknown, missing = np.diag(np.arange(1.0, 7)), np.arange(30) % 3
+    covariance, weight = shrunk(table, unknown, missing)
+    off = ~np.eye(len(covariance), dtype=bool)
+    np.testing.assert_allclose(covariance[off], (table.T @ table)[off] / (30 + weight))
+    expected = np.mean(table**2, axis=0) + np.arange(1, 7) / 30
+    np.testing.assert_allclose(np.diagonal(covariance), expected)
+
+
+def test_fewer_rows_than_columns_have_a_covariance_of_full_rank() -> None:
+    covariance, _ = of_complete(correlated(rows=5, columns=8))
     assert np.linalg.eigvalsh(covariance)[0] > 0

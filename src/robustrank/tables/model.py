@@ -4,7 +4,8 @@ In robust units of each column, correct rows are normal; single cells may be wro
 wrong altogether, and cells may be missing. Three things are repeated until the covariance no longer
 changes: reject the cells that contradict the others of their row (``wrong_cells``), reject the rows
 that independent cells explain better, and estimate the mean and the covariance of what is left by
-a step of expectation–maximization, shrunk as much as the evidence asks for (``shrinkage``).
+a step of expectation–maximization, shrunk as much as predictions of left-out rows ask
+for (``shrinkage``).
 """
 
 from __future__ import annotations
@@ -195,10 +196,10 @@ def _updated(model: TableModel, data: _Data) -> TableModel:
     completed = given.completed()
     mean = completed.mean(axis=0)
     centered = completed - mean
-    scatter = centered.T @ centered + given.unknown
-    place = np.arange(len(scatter))
-    scatter[place, place] = np.maximum(scatter[place, place], _SMALLEST * count)
-    shrunken, weight = shrunk((scatter + scatter.T) / 2, count)
+    unknown, place = given.unknown.copy(), np.arange(centered.shape[1])
+    unknown[place, place] += np.maximum(_SMALLEST * count - np.sum(centered**2, axis=0), 0.0)
+    unused = np.count_nonzero(~given.used, axis=1)
+    shrunken, weight = shrunk(centered, (unknown + unknown.T) / 2, unused)
     low, high = _range(given)
     rejected = np.count_nonzero(data.seen[rows] & ~used[rows])
     return replace(

@@ -1,9 +1,10 @@
-"""How much of a covariance to take from the sample, by the evidence.
+"""How much of a covariance to take from the sample, by predictions of left-out rows.
 
 The covariance has an inverse Wishart prior around the diagonal of the sample covariance, with the
 weight of ν rows. Its mean given n rows with the scatter matrix A is (A + ν diag(A) / n) / (n + ν).
-ν maximizes the probability of the rows: it is small if columns are strongly correlated or rows are
-many, and large if the correlations could be chance.
+ν maximizes the density of the rows, each given all others (Hoffbeck & Landgrebe, 1996). It is
+small if columns are strongly correlated or rows are many, and large if the correlations could be
+chance.
 """
 
 from __future__ import annotations
@@ -12,36 +13,47 @@ import math
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import gammaln
 
-from robustrank.tables.units import Values
+from robustrank.tables.units import Indices, Values
 
 _WEIGHTS = 0.1, 100.0  # the range of ν: absolutely, and for each row
+_MOST_LEVERAGE = 1 - 1e-9  # of a row, up to rounding
 
 
-def shrunk(scatter: Values, rows: int) -> tuple[Values, float]:
-    """The covariance, and the weight ν of its diagonal."""
-    deviations = np.sqrt(np.diagonal(scatter) / rows)
+def shrunk(rows: Values, unknown: Values, missing: Indices) -> tuple[Values, float]:
+    """The covariance, and the weight ν of its diagonal.
+
+    ``rows`` are completed and centered. The sum of the covariances of their missing cells is
+    ``unknown``; each row contributes to it in proportion to the number of these cells, ``missing``.
+    """
+    count = len(rows)
+    scatter = rows.T @ rows + unknown
+    deviations = np.sqrt(np.diagonal(scatter) / count)
     correlations = scatter / np.outer(deviations, deviations)
-    values = np.maximum(np.linalg.eigvalsh(correlations), 0.0)
-    least, most = math.log(_WEIGHTS[0]), math.log(_WEIGHTS[1] * rows)
+    values, vectors = np.linalg.eigh(correlations)
+    squares = (rows / deviations @ vectors) ** 2
+    rest = np.einsum("jk,jk->k", vectors, unknown / np.outer(deviations, deviations) @ vectors)
+    squares += np.outer(missing / max(int(missing.sum()), 1), rest)
+    least, most = math.log(_WEIGHTS[0]), math.log(_WEIGHTS[1] * count)
     best = minimize_scalar(
-        lambda log: -_evidence(math.exp(log), values, rows),
+        lambda log: _loss(math.exp(log), np.maximum(values, 0.0), squares),
         bounds=(least, most),
         method="bounded",
         options={"xatol": 0.01},
     )
     weight = math.exp(best.x)
     np.fill_diagonal(correlations, np.diagonal(correlations) + weight)
-    covariance = correlations * np.outer(deviations, deviations) / (rows + weight)
+    covariance = correlations * np.outer(deviations, deviations) / (count + weight)
     return np.asarray((covariance + covariance.T) / 2), weight
 
 
-def _evidence(weight: float, values: Values, rows: int) -> float:
-    """The log probability of the rows, without terms that do not depend on the weight."""
-    p = len(values)
-    freedom = weight + p + 1 - np.arange(p)
-    normalization = gammaln((freedom + rows) / 2) - gammaln(freedom / 2)
-    decay = (weight + p + 1) * p * math.log(weight)
-    decay -= (weight + p + 1 + rows) * float(np.sum(np.log(weight + values)))
-    return float(np.sum(normalization)) + decay / 2
+def _loss(weight: float, values: Values, squares: Values) -> float:
+    """Minus twice the log density of all rows, each given the others, up to a constant.
+
+    Without one row, the inverse of the scatter matrix follows from that with it by the leverage.
+    """
+    (count, columns), total = squares.shape, len(squares) + weight - 1
+    leverage = np.minimum(squares @ (1 / (values + weight)), _MOST_LEVERAGE)
+    determinants = count * float(np.sum(np.log(values + weight)) - columns * math.log(total))
+    rows = np.log1p(-leverage) + total * leverage / (1 - leverage)
+    return float(determinants + np.sum(rows))
