@@ -17,7 +17,8 @@ from robustrank.inputs.tables import TableInput, table_input
 from robustrank.linalg import Factors
 from robustrank.result import Certificate, Check, Result, SampledObservations
 from robustrank.run import Callback, Progress, Run
-from robustrank.tables import CleanTable, Mask, TableModel, first_model, fit_table, held_out
+from robustrank.tables import CleanTable, TableModel, first_model, fit_table, held_out
+from robustrank.tables.units import Indices
 
 _MOST_WRONG = 0.5  # of the cells of a row that is not wrong altogether
 
@@ -193,12 +194,14 @@ def _result(
     if exact is None:
         left, right = found.factors()
         certificate, noise, solver = _certificate(found), math.nan, "normal model"
+        undecided = np.zeros(0, int), np.flatnonzero(found.empty_columns)
     else:
         found = _of_low_rank(found, exact)
         left = np.hstack([np.asarray(exact.left), np.ones((rows, 1))])
         scaled = units.scale[:, None] * np.asarray(exact.right)
         right = np.hstack([scaled, units.center[:, None]])
         certificate, noise, solver = exact.certificate, exact.noise, exact.solver
+        undecided = exact.undecided_rows, exact.undecided_columns
     at = np.nonzero(~np.isnan(found.given))
     residual = (found.given - left @ right.T)[at]
     ignored = f"left as they are: {', '.join(data.ignored)}" if data.ignored else ""
@@ -211,7 +214,8 @@ def _result(
         noise=noise,
         typical_size=1.0,
         stopped=run.stopped,
-        undecided_columns=_named(found.empty_columns, data.column_labels),
+        undecided_rows=_named(undecided[0], data.row_labels),
+        undecided_columns=_named(undecided[1], data.column_labels),
         solver=solver,
         iterations=steps,
         seconds=run.seconds,
@@ -219,6 +223,7 @@ def _result(
         row_labels=data.row_labels,
         column_labels=data.column_labels,
         as_frame=data.as_frame,
+        fit_new_rows=None if exact is None else exact.fit_rows,
         table=found,
         restored=data.restored,
     )
@@ -246,6 +251,5 @@ def _certificate(found: CleanTable) -> Certificate:
     )
 
 
-def _named(flags: Mask, labels: Any) -> Any:
-    numbers = np.flatnonzero(flags)
+def _named(numbers: Indices, labels: Any) -> Any:
     return numbers if labels is None else np.asarray(labels[numbers])

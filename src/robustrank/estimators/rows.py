@@ -1,0 +1,49 @@
+"""What a cleaned table says about rows: its own and new ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from robustrank.api import clean
+from robustrank.backend import limited_blas_threads, threads_for
+from robustrank.result import Result
+from robustrank.tables import CleanTable, Explained, Values
+
+
+def cleaned(X: Values, time_limit: float | None, seed: int) -> tuple[Result, CleanTable]:
+    """The result of ``clean`` for the training data, and its table."""
+    result = clean(X, time_limit=time_limit, rng=seed)
+    return result, table_of(result)
+
+
+def table_of(result: Result) -> CleanTable:
+    """The table of a result of ``clean``."""
+    assert result.table is not None
+    return result.table
+
+
+def explain_rows(result: Result, X: Values) -> Explained:
+    """What is expected in each cell of the rows of X, and which cells and rows are wrong.
+
+    No row depends on the others. Where a low rank is certified, rows are fitted to it; the rest is
+    what the normal model says. Values of columns that had none in the training data are not used.
+    """
+    table = table_of(result)
+    model = table.model
+    rows = np.where(table.empty_columns, np.nan, X)
+    with np.errstate(all="ignore"), limited_blas_threads(threads_for(rows.size)):
+        explained = model.explain(rows)
+        if result.fit_new_rows is None:
+            return explained
+        fitted = result.fit_new_rows((rows - model.units.center) / model.units.scale)
+    decided = np.isfinite(fitted.matrix)
+    decided[fitted.undecided] = False
+    decided[:, result.undecided_columns] = False
+    return replace(
+        explained,
+        expected=np.where(decided, model.units.original(fitted.matrix), explained.expected),
+        wrong=np.where(decided, fitted.outliers, explained.wrong),
+        wrong_rows=explained.wrong_rows & ~decided.any(axis=1),
+    )
