@@ -21,8 +21,8 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     ``fit`` cleans the training data with ``robustrank.clean``. ``transform`` compares the cells of
     each row, of the training data or a new one, with each other, and predicts the missing ones from
-    those that agree. A feature that the others do not predict better than its median gets the
-    median. Data of exactly low rank is completed exactly, if this can be certified.
+    those that agree. A feature whose left-out cells were not predicted better than by the median
+    gets the median. Data of exactly low rank is completed exactly, if this can be certified.
 
     Infinite cells are wrong, and always replaced.
 
@@ -206,8 +206,11 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def _predicted(result: Result, table: CleanTable) -> Mask:
-    """The columns whose cells the others predict better than the median does."""
-    predicted = table.held_out.skill > 0
+    """The columns whose left-out cells were not predicted worse than by the median.
+
+    Where too few cells were left out to tell, the model is better: its covariance is shrunk.
+    """
+    predicted = ~(table.held_out.skill <= 0)
     if result.certified:
         predicted |= ~np.isin(np.arange(len(predicted)), result.undecided_columns)
     return np.asarray(predicted & ~table.empty_columns)

@@ -9,12 +9,12 @@ import numpy as np
 
 from robustrank.estimators.rows import table_of
 from robustrank.result import Result
-from robustrank.tables import Mask, Normal, TableModel, Values
-from robustrank.tables.clean_table import components
+from robustrank.tables import CleanTable, Mask, Normal, TableModel, Values
 from robustrank.tables.wrong_cells import log_density_of_wrong
 
 _LEAST = 1e-8  # variance of a cell given the others, in robust units: a density has to be finite
-_ROUNDING = 1e-10  # eigenvalues of an exact covariance, relative to the largest one
+_ROUNDING = 1e-10  # the least noise variance of a column, relative to its variance
+_MOST_CHANCE = 0.9  # of the variance of noise that the other columns can seem to predict
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,44 +33,54 @@ class Moments:
 def moments_of(result: Result) -> Moments:
     """The moments of the certified matrix, or else of the normal model."""
     table = table_of(result)
-    if result.certified:
-        return _of_matrix(result)
-    model, known = table.model, np.flatnonzero(~table.empty_columns)
-    if not len(known):
-        return Moments(np.full(len(model.mean), np.nan), np.zeros_like(model.covariance), 1)
-    part = Normal(model.normal.mean[known], model.normal.covariance[np.ix_(known, known)])
-    covariance = np.zeros_like(model.covariance)
-    covariance[np.ix_(known, known)] = model.covariance[np.ix_(known, known)]
-    mean = np.where(table.empty_columns, np.nan, model.mean)
-    return Moments(mean, covariance, len(components(part, len(table.given))[0]))
+    mean, covariance, noise, rows = _of_matrix(result) if result.certified else _of_model(table)
+    known = np.flatnonzero(~table.empty_columns)
+    place = np.ix_(known, known)
+    kept = np.zeros_like(covariance)
+    kept[place] = covariance[place]
+    rank = _components_beyond_noise(covariance[place], noise[known], rows)
+    return Moments(np.where(table.empty_columns, np.nan, mean), kept, max(rank, 1))
 
 
-def _of_matrix(result: Result) -> Moments:
-    """The moments of the decided rows of a matrix, and the noise of each column.
+def _of_model(table: CleanTable) -> tuple[Values, Values, Values, float]:
+    """The mean, the covariance, the noise variances and the number of rows behind the model."""
+    model = table.model
+    rows = np.count_nonzero(~table.wrong_rows) + model.weight
+    # What the other columns do not predict, which is too small: they were fitted to the same rows.
+    chance = min(len(model.mean) / rows, _MOST_CHANCE)
+    return model.mean, model.covariance, table.noise**2 / (1 - chance), rows
+
+
+def _of_matrix(result: Result) -> tuple[Values, Values, Values, float]:
+    """The same for the decided rows of a certified matrix.
 
     Columns that are not decided have no correlations.
     """
-    table = table_of(result)
+    table, other = table_of(result), result.undecided_columns
     used = ~table.wrong_rows
     used[result.undecided_rows] = False
     left, right = result.left[used], result.right.copy()
-    right[result.undecided_columns] = 0.0
-    rows = max(len(left) - 1, 1)
-    centered = left - left.mean(axis=0)
-    low_rank = right @ (centered.T @ centered / rows) @ right.T
+    right[other] = 0.0
     fitted = ~table.replaced[used]
     squares = np.where(fitted, table.given[used] - left @ right.T, 0.0) ** 2
     noise = squares.sum(axis=0) / np.maximum(fitted.sum(axis=0), 1)
+    noise[other] = np.diagonal(table.model.covariance)[other]
     mean = right @ left.mean(axis=0)
-    model, other = table.model, result.undecided_columns
-    mean[other], noise[other] = model.mean[other], np.diagonal(model.covariance)[other]
-    noise[table.empty_columns], mean[table.empty_columns] = 0.0, np.nan
-    scale = model.units.scale
-    variances = np.linalg.eigvalsh(low_rank / np.outer(scale, scale))
-    decided = np.delete(noise / scale**2, other)
-    edge = decided.max(initial=0.0) * (1 + math.sqrt(len(scale) / rows)) ** 2
-    edge = max(edge, _ROUNDING * variances[-1])
-    return Moments(mean, low_rank + np.diag(noise), max(int(np.sum(variances > edge)), 1))
+    mean[other] = table.model.mean[other]
+    centered, rows = left - left.mean(axis=0), len(left) - 1
+    covariance = right @ (centered.T @ centered / rows) @ right.T
+    return mean, covariance + np.diag(noise), noise, rows
+
+
+def _components_beyond_noise(covariance: Values, noise: Values, rows: float) -> int:
+    """The number of eigenvalues, in units of the noise, that noise alone would not give.
+
+    Those of the sample covariance of noise are at most (1 + √(p / n))² (Marchenko and Pastur).
+    """
+    sizes = np.sqrt(np.maximum(noise, _ROUNDING * np.diagonal(covariance)))
+    sizes[sizes == 0] = 1.0
+    values = np.linalg.eigvalsh(covariance / np.outer(sizes, sizes))
+    return int(np.sum(values > (1 + math.sqrt(len(values) / rows)) ** 2))
 
 
 def log_densities(

@@ -20,7 +20,8 @@ def cleaned(X: Values, time_limit: float | None, seed: int) -> tuple[Result, Cle
 
 def table_of(result: Result) -> CleanTable:
     """The table of a result of ``clean``."""
-    assert result.table is not None
+    if result.table is None:
+        raise ValueError("the result is not that of a table; fit the estimator again")
     return result.table
 
 
