@@ -153,7 +153,9 @@ def test_warnings_point_at_the_caller() -> None:
         lambda: make_pipeline(RobustPCA(1)).fit(noise),
     ]
     for call in calls:
-        with pytest.warns(estimators.UncertifiedFitWarning, match="not predicted clearly") as caught:
+        with pytest.warns(
+            estimators.UncertifiedFitWarning, match="not predicted clearly"
+        ) as caught:
             call()
         assert {warning.filename for warning in caught} == {__file__}
 
