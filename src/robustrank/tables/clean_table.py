@@ -31,6 +31,20 @@ class RowScores:
         The distance of its cells from the components, divided likewise.
     wrong
         Whether the row is wrong altogether.
+
+    See Also
+    --------
+    robustrank.Result : Its method ``score_rows`` returns them, and ``rows`` has them as a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 1)) * [1, 2, 3] + 0.1 * rng.standard_normal((100, 3))
+    >>> scores = rr.clean(X).score_rows([[1, 2, 3], [1, 2, -3]])
+    >>> scores.residual.round() > 1
+    array([False,  True])
     """
 
     distance: Values
@@ -57,7 +71,23 @@ class CleanTable:
     wrong_rows
         The rows that are wrong altogether.
     held_out
-        The errors of predictions of cells that were hidden from the fit.
+        The errors of predictions of cells that were hidden from the fit, a ``HeldOut``.
+
+    See Also
+    --------
+    robustrank.Result : Has it as its attribute ``table``, and its contents with labels.
+    robustrank.clean : Makes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 1)) * [1, 2, 3] + 0.1 * rng.standard_normal((100, 3))
+    >>> X[4, 1] = np.nan
+    >>> table = rr.clean(X).table
+    >>> table.expected.shape, np.argwhere(table.replaced).tolist()
+    ((100, 3), [[4, 1]])
     """
 
     given: Values

@@ -34,6 +34,21 @@ class HeldOut:
         What it is at least: three standard errors less. Negative if it could be chance.
     inside
         The share of the cells that are within their intervals of 90 %.
+
+    See Also
+    --------
+    robustrank.tables.CleanTable : Has them as its attribute ``held_out``.
+    robustrank.Result : Its attributes ``columns`` and ``error_by_column`` have them with labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 1)) * [1, 2, 3] + 0.1 * rng.standard_normal((300, 3))
+    >>> held_out = rr.clean(X).table.held_out
+    >>> (held_out.skill > 0.9).tolist()
+    [True, True, True]
     """
 
     counts: Values

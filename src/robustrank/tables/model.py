@@ -173,11 +173,10 @@ def _updated(model: TableModel, data: _Data) -> TableModel:
     if not rows.all():
         given = model.normal.given(data.scaled[rows], used[rows])
     count = len(given.used)
-    completed, covariance = given.completed(), model.normal.covariance
+    completed = given.completed()
     mean = completed.mean(axis=0)
     centered = completed - mean
-    scatter = centered.T @ centered + count * covariance
-    scatter -= covariance @ given.information @ covariance
+    scatter = centered.T @ centered + given.unknown
     place = np.arange(len(scatter))
     scatter[place, place] = np.maximum(scatter[place, place], _SMALLEST * count)
     shrunken, weight = shrunk((scatter + scatter.T) / 2, count)
