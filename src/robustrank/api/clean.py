@@ -241,7 +241,7 @@ def _result(
         row_labels=data.row_labels,
         column_labels=data.column_labels,
         as_frame=data.as_frame,
-        fit_new_rows=None if exact is None else exact.fit_rows,
+        fit_new_rows=exact.fit_rows if exact is not None and exact.noise == 0 else None,
         table=found,
         restored=data.restored,
     )

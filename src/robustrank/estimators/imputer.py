@@ -8,12 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import MissingIndicator
 
+from robustrank.api import clean
 from robustrank.backend import Array, to_numpy
-from robustrank.estimators.rows import cleaned, explain_rows
+from robustrank.estimators.rows import explain_rows, table_of
 from robustrank.estimators.uncertified import warn_unless_usable
 from robustrank.estimators.validation import fitting_data, in_library_of, new_data, seed_of
 from robustrank.result import Result
-from robustrank.tables import CleanTable, Mask, Values
+from robustrank.tables import Mask, Values
 
 
 class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -131,11 +132,12 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         data = fitting_data(self, X, ensure_all_finite=False, ensure_min_samples=2)
         values = to_numpy(data).astype(float)
-        self.result_, table = cleaned(values, self.time_limit, seed_of(self.random_state))
+        self.result_ = clean(values, time_limit=self.time_limit, rng=seed_of(self.random_state))
         self.statistics_ = in_library_of(data, _medians(values), data.dtype)
-        self.predicted_features_ = in_library_of(data, _predicted(self.result_, table))
-        self.cell_outliers_ = in_library_of(data, table.wrong)
-        self.row_outliers_ = in_library_of(data, table.wrong_rows)
+        self.predicted_features_ = in_library_of(data, _predicted(self.result_))
+        explained = explain_rows(self.result_, values)
+        self.cell_outliers_ = in_library_of(data, explained.wrong)
+        self.row_outliers_ = in_library_of(data, explained.wrong_rows)
         self.indicator_ = None
         if self.add_indicator:
             self.indicator_ = MissingIndicator(error_on_new=False).fit(_without_infinite(values))
@@ -205,13 +207,14 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _predicted(result: Result, table: CleanTable) -> Mask:
+def _predicted(result: Result) -> Mask:
     """The columns whose left-out cells were not predicted worse than by the median.
 
     Where too few cells were left out to tell, the model is better: its covariance is shrunk.
     """
+    table = table_of(result)
     predicted = ~(table.held_out.skill <= 0)
-    if result.certified:
+    if result.fit_new_rows is not None:
         predicted |= ~np.isin(np.arange(len(predicted)), result.undecided_columns)
     return np.asarray(predicted & ~table.empty_columns)
 

@@ -31,9 +31,9 @@ class Moments:
 
 
 def moments_of(result: Result) -> Moments:
-    """The moments of the certified matrix, or else of the normal model."""
-    table = table_of(result)
-    mean, covariance, noise, rows = _of_matrix(result) if result.certified else _of_model(table)
+    """The moments of a matrix of exactly low rank, or else of the normal model."""
+    table, exact = table_of(result), result.fit_new_rows is not None
+    mean, covariance, noise, rows = _of_matrix(result) if exact else _of_model(table)
     known = np.flatnonzero(~table.empty_columns)
     place = np.ix_(known, known)
     kept = np.zeros_like(covariance)
@@ -52,22 +52,18 @@ def _of_model(table: CleanTable) -> tuple[Values, Values, Values, float]:
 
 
 def _of_matrix(result: Result) -> tuple[Values, Values, Values, float]:
-    """The same for the decided rows of a certified matrix.
+    """The same for the decided rows of a certified matrix, without noise.
 
-    Columns that are not decided have no correlations.
+    Columns that are not decided have the variances of the model, and no correlations.
     """
     table, other = table_of(result), result.undecided_columns
     used = ~table.wrong_rows
     used[result.undecided_rows] = False
     left, right = result.left[used], result.right.copy()
     right[other] = 0.0
-    fitted = ~table.replaced[used]
-    squares = np.where(fitted, table.given[used] - left @ right.T, 0.0) ** 2
-    noise = squares.sum(axis=0) / np.maximum(fitted.sum(axis=0), 1)
-    noise[other] = np.diagonal(table.model.covariance)[other]
-    mean = right @ left.mean(axis=0)
-    mean[other] = table.model.mean[other]
     centered, rows = left - left.mean(axis=0), len(left) - 1
+    mean, noise = right @ left.mean(axis=0), np.zeros(len(right))
+    mean[other], noise[other] = table.model.mean[other], np.diag(table.model.covariance)[other]
     covariance = right @ (centered.T @ centered / rows) @ right.T
     return mean, covariance + np.diag(noise), noise, rows
 

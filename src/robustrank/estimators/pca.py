@@ -9,9 +9,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from robustrank.api import clean
 from robustrank.backend import Array, as_floating, check_count, to_numpy
 from robustrank.estimators.moments import log_densities, moments_of
-from robustrank.estimators.rows import cleaned, explain_rows, table_of
+from robustrank.estimators.rows import explain_rows, table_of
 from robustrank.estimators.uncertified import warn_unless_usable
 from robustrank.estimators.validation import fitting_data, in_library_of, new_data, seed_of
 from robustrank.tables import Values
@@ -138,10 +139,11 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         data = fitting_data(self, X, ensure_all_finite=False, ensure_min_samples=2)
         values = to_numpy(data).astype(float)
         self._check_count(values.shape[1])
-        self.result_, table = cleaned(values, self.time_limit, seed_of(self.random_state))
+        self.result_ = clean(values, time_limit=self.time_limit, rng=seed_of(self.random_state))
         self._fit_components(data)
-        self.cell_outliers_ = in_library_of(data, table.wrong)
-        self.row_outliers_ = in_library_of(data, table.wrong_rows)
+        explained = explain_rows(self.result_, values)
+        self.cell_outliers_ = in_library_of(data, explained.wrong)
+        self.row_outliers_ = in_library_of(data, explained.wrong_rows)
         warn_unless_usable(self, self.result_)
         return self
 
@@ -289,8 +291,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     @property
     def sparse_(self) -> sparse.csr_array:
         """S, the errors of the wrong cells."""
-        table = table_of(self.result_)
-        return sparse.csr_array(np.where(table.wrong, table.given - table.expected, 0.0))
+        table, wrong = table_of(self.result_), to_numpy(self.cell_outliers_)
+        return sparse.csr_array(np.where(wrong, table.given - table.expected, 0.0))
 
     @property
     def n_components_(self) -> int:

@@ -6,16 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from robustrank.api import clean
 from robustrank.backend import limited_blas_threads, threads_for
 from robustrank.result import Result
 from robustrank.tables import CleanTable, Explained, Values
-
-
-def cleaned(X: Values, time_limit: float | None, seed: int) -> tuple[Result, CleanTable]:
-    """The result of ``clean`` for the training data, and its table."""
-    result = clean(X, time_limit=time_limit, rng=seed)
-    return result, table_of(result)
 
 
 def table_of(result: Result) -> CleanTable:
@@ -28,8 +21,9 @@ def table_of(result: Result) -> CleanTable:
 def explain_rows(result: Result, X: Values) -> Explained:
     """What is expected in each cell of the rows of X, and which cells and rows are wrong.
 
-    No row depends on the others. Where a low rank is certified, rows are fitted to it; the rest is
-    what the normal model says. Values of columns that had none in the training data are not used.
+    No row depends on the others. If the data has exactly a low rank, rows are fitted to it where it
+    is determined; the rest is what the normal model says. Values of columns that had none in the
+    training data are not used.
     """
     table = table_of(result)
     model = table.model

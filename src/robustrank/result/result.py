@@ -131,7 +131,7 @@ class Result:
         ``cells``, ``rows`` and ``columns``; otherwise None.
     observations, as_frame, accuracy, fit_new_rows, restored
         What ``residual``, ``entries``, ``matrix``, ``error_bars`` and ``fit_rows`` are computed by.
-        The ``fit_new_rows`` of a table with a certified low rank takes rows in its robust units.
+        The ``fit_new_rows`` of a table of exactly low rank takes rows in its robust units.
 
     See Also
     --------
