@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import SupportsInt
 
 import numpy as np
+from scipy.special import gammaln
 
 from robustrank.tables.normal import Given, Normal
 from robustrank.tables.shrinkage import shrunk
@@ -112,11 +113,22 @@ class TableModel:
         """The used cells, what they say about the others, and the rows that are wrong."""
         used = consistent_cells(self.normal, self._cells(data))
         given = self.normal.given(data.scaled, used)
-        independent = np.where(data.usable, log_density_of_wrong(data.scaled), 0.0)
-        wrong = np.where(used, 0.0, independent) + math.log(self.wrong_cells) * (data.seen & ~used)
-        right = given.log_density() + used.sum(axis=1) * math.log1p(-self.wrong_cells)
-        right = right + wrong.sum(axis=1) + math.log1p(-self.wrong_rows)
-        return used, given, independent.sum(axis=1) + math.log(self.wrong_rows) > right
+        return used, given, self._row_odds(data, used, given) > 0
+
+    def _row_odds(self, data: _Data, used: Mask, given: Given) -> Values:
+        """The log odds that rows are wrong.
+
+        In a correct row, the number of rejected cells is binomial, and the others are normal. In a
+        wrong row, any number of rejected cells is equally probable, and the others are independent.
+        """
+        seen, kept = data.seen.sum(axis=1), used.sum(axis=1)
+        rejected = seen - kept
+        binomial = gammaln(seen + 1) - gammaln(rejected + 1) - gammaln(kept + 1)
+        binomial += rejected * math.log(self.wrong_cells) + kept * math.log1p(-self.wrong_cells)
+        independent = np.where(used, log_density_of_wrong(data.scaled), 0.0).sum(axis=1)
+        prior = math.log(self.wrong_rows) - math.log1p(-self.wrong_rows)
+        right = given.log_density() + binomial
+        return np.asarray(independent - np.log(seen + 1) + prior - right)
 
 
 Report = Callable[[float, TableModel], None]  # the finished share, and the model so far
