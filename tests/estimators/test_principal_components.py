@@ -124,6 +124,19 @@ def test_predictions_agree_with_the_log_odds(pca: RobustPCA) -> None:
     np.testing.assert_array_equal(few.decision_function(TABLE), pca.decision_function(TABLE))
 
 
+def test_predictions_are_those_of_the_model_in_borderline_cases() -> None:
+    rng = np.random.default_rng(1)
+    table = rng.standard_normal((2000, 2)) @ rng.standard_normal((2, 6))
+    table = (table + 0.5 * rng.standard_normal(table.shape)) * np.exp(
+        rng.standard_normal((2000, 1))
+    )
+    table[rng.random(table.shape) < 0.1] = np.nan
+    pca = RobustPCA().fit(table)
+    odds = pca.decision_function(table)
+    assert np.sum(np.abs(odds) < 1) > 20
+    np.testing.assert_array_equal(odds < 0, pca.row_outliers_)
+
+
 def test_scores_are_log_densities_of_the_correct_cells(pca: RobustPCA) -> None:
     """Up to the logarithms of the shares of wrong cells and rows."""
     model, used = (

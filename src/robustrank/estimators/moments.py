@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import gammaln
 
 from robustrank.estimators.rows import table_of
 from robustrank.result import Result
@@ -84,8 +85,9 @@ def log_densities(
 ) -> tuple[Values, Values]:
     """The log densities of rows as right and as wrong ones, with how frequent these are.
 
-    The cells of a right row that are not wrong have the normal distribution; all others have the
-    density of wrong cells. Missing cells are left out, and infinite ones count as wrong.
+    In a right row, the number of wrong cells is binomial, and the other cells are normal. In a
+    wrong row, any number of wrong cells is equally probable, and the others are independent.
+    Missing cells are left out. By this comparison the model of tables finds wrong rows.
     """
     table = table_of(result)
     model, units = table.model, table.model.units
@@ -93,15 +95,19 @@ def log_densities(
     scaled, beyond = units.of(rows)
     seen = ~np.isnan(rows)
     used = seen & ~beyond & ~wrong
-    independent = np.where(seen & ~beyond, log_density_of_wrong(scaled), 0.0)
-    right = _normal(table.model, mean, covariance).given(scaled, used).log_density()
-    right += used.sum(axis=1) * math.log1p(-model.wrong_cells)
-    right += np.sum(np.where(used, 0.0, independent), axis=1)
-    right += math.log(model.wrong_cells) * np.sum(seen & ~used, axis=1)
-    in_units = -np.where(seen, np.log(units.scale), 0.0).sum(axis=1)
+    of_cells = np.where(seen & ~beyond, log_density_of_wrong(scaled), 0.0)
+    count, kept = seen.sum(axis=1), used.sum(axis=1)
+    rejected = count - kept
+    ways = gammaln(count + 1) - gammaln(rejected + 1) - gammaln(kept + 1)
+    right = _normal(model, mean, covariance).given(scaled, used).log_density() + ways
+    right += rejected * math.log(model.wrong_cells) + kept * math.log1p(-model.wrong_cells)
+    independent = np.where(used, of_cells, 0.0).sum(axis=1) - np.log(count + 1)
+    # The same for both: which cells are wrong and their values, and the units.
+    common = np.where(used, 0.0, of_cells).sum(axis=1) - ways
+    common -= np.where(seen, np.log(units.scale), 0.0).sum(axis=1)
     return (
-        in_units + right + math.log1p(-model.wrong_rows),
-        in_units + independent.sum(axis=1) + math.log(model.wrong_rows),
+        common + right + math.log1p(-model.wrong_rows),
+        common + independent + math.log(model.wrong_rows),
     )
 
 
