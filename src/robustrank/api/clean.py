@@ -19,13 +19,13 @@ from robustrank.result import Certificate, Check, Result, SampledObservations
 from robustrank.run import Callback, Progress, Run
 from robustrank.tables import (
     CleanTable,
-    Mask,
     TableModel,
     Values,
     first_model,
     fit_table,
     held_out,
 )
+from robustrank.tables.units import Indices
 
 _MOST_WRONG = 0.5  # of the cells of a row that is not wrong altogether
 # Of a longer table, the model is fitted to this number of random rows, at least 20 for each column:
@@ -212,12 +212,14 @@ def _result(
     if exact is None:
         left, right = found.factors()
         certificate, noise, solver = _certificate(found), math.nan, "normal model"
+        undecided = np.zeros(0, int), np.flatnonzero(found.empty_columns)
     else:
         found = _of_low_rank(found, exact)
         left = np.hstack([np.asarray(exact.left), np.ones((rows, 1))])
         scaled = units.scale[:, None] * np.asarray(exact.right)
         right = np.hstack([scaled, units.center[:, None]])
         certificate, noise, solver = exact.certificate, exact.noise, exact.solver
+        undecided = exact.undecided_rows, exact.undecided_columns
     at = np.nonzero(~np.isnan(found.given))
     residual = (found.given - left @ right.T)[at]
     ignored = f"left as they are: {', '.join(data.ignored)}" if data.ignored else ""
@@ -230,7 +232,8 @@ def _result(
         noise=noise,
         typical_size=1.0,
         stopped=run.stopped,
-        undecided_columns=_named(found.empty_columns, data.column_labels),
+        undecided_rows=_named(undecided[0], data.row_labels),
+        undecided_columns=_named(undecided[1], data.column_labels),
         solver=solver,
         iterations=steps,
         seconds=run.seconds,
@@ -238,6 +241,7 @@ def _result(
         row_labels=data.row_labels,
         column_labels=data.column_labels,
         as_frame=data.as_frame,
+        fit_new_rows=exact.fit_rows if exact is not None and exact.noise == 0 else None,
         table=found,
         restored=data.restored,
     )
@@ -265,6 +269,5 @@ def _certificate(found: CleanTable) -> Certificate:
     )
 
 
-def _named(flags: Mask, labels: Any) -> Any:
-    numbers = np.flatnonzero(flags)
+def _named(numbers: Indices, labels: Any) -> Any:
     return numbers if labels is None else np.asarray(labels[numbers])
