@@ -422,7 +422,7 @@ def rows(result: Result, *, ax: Axes | None = None) -> Axes:
     >>> X[11] = [3, -60, 1, -1500]  # a row that does not fit together
     >>> ax = rr.plot.rows(rr.clean(X))
     >>> [text.get_text() for text in ax.get_legend().get_texts()][-1]
-    '1 wrong'
+    '1 wrong as a whole'
     """
     named = _named_table(result)
     from robustrank.report.table_charts import rows as sketch

@@ -17,7 +17,7 @@ from robustrank.cli.clean_tables import (
     write_rows,
 )
 from robustrank.cli.complete import print_summary
-from robustrank.cli.data import PAGE_SUFFIXES, check_files
+from robustrank.cli.data import OUTPUT_SUFFIXES, PAGE_SUFFIXES, check_files
 from robustrank.cli.progress import meter, stage_callback
 from robustrank.cli.writing import without_interruption
 from robustrank.report import require_report_libraries, write_report
@@ -55,7 +55,7 @@ _FILE = click.Path(path_type=Path)
     "--out",
     type=_FILE,
     help="The cleaned table: .csv (as DATA, with other numbers only where cells are missing or "
-    "wrong) or .npy (the numbers).",
+    "wrong), .npy (the numbers) or .npz (the whole result, for robustrank.load).",
 )
 @click.option(
     "--cells",
@@ -90,7 +90,7 @@ def clean(data: Path, report: Path | None, quiet: bool, **given: Any) -> int:
     was known; 2 for invalid input or another error.
     """  # noqa: D301
     tables = [(given[name], (".csv",)) for name in ("cells", "rows")]
-    outputs = [(given["out"], (".csv", ".npy")), *tables, (report, PAGE_SUFFIXES)]
+    outputs = [(given["out"], OUTPUT_SUFFIXES), *tables, (report, PAGE_SUFFIXES)]
     check_files(outputs, inputs=[data])
     if report is not None:
         require_report_libraries()

@@ -117,7 +117,7 @@ def _label(axes: Axes, named: NamedTable, listed: Values, at: Values) -> None:
             textcoords="offset points",
             ha="right" if on_right else "left",
             va="center",
-            fontsize=7.5,
+            fontsize=8,
             color=INK,
         )
 
@@ -137,7 +137,7 @@ def column_errors(named: NamedTable) -> Sketch | None:
         colors = [OUTLIER if value >= 1 else INLIER for value in values]
         axes.barh(range(len(worst)), values, 0.7, color=colors)
         names = named.columns.names(worst, 16)
-        axes.set_yticks(range(len(worst)), names, fontsize=9 if len(worst) <= 12 else 7)
+        axes.set_yticks(range(len(worst)), names, fontsize=9 if len(worst) <= 12 else 8)
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(len(worst) - 0.4, -0.6)
         axes.axvline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 2)))
