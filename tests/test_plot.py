@@ -219,6 +219,16 @@ def test_rows_are_drawn_at_their_distances_and_unusual_ones_are_named() -> None:
     assert "1 wrong as a whole" in legend_of(ax)
 
 
+def test_many_rows_are_drawn_where_they_are_unusual() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((9000, 1)) * [1, 2, 3, 4] + 0.3 * rng.standard_normal((9000, 4))
+    X[4321] = [30, 50, -90, 7]
+    ax = rr.plot.rows(rr.clean(X))
+    drawn = sum(len(np.asarray(line.get_xdata())) for line in ax.lines[:3])
+    assert 1500 <= drawn <= 2000
+    assert "4321" in {text.get_text() for text in ax.texts}
+
+
 def test_loadings_are_drawn_with_the_names_of_the_columns() -> None:
     ax = rr.plot.components(CLEANED)
     assert labels_of(ax) == [*"abcd"]

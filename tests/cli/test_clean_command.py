@@ -133,7 +133,8 @@ def test_cells_and_rows_are_those_of_the_result(folder: Path, tmp_path: Path) ->
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "cells.csv"), result.cells)
     rows = pd.read_csv(tmp_path / "r.csv", index_col="row")
     pd.testing.assert_frame_equal(rows, result.rows, check_names=False)
-    np.testing.assert_allclose(np.load(tmp_path / "clean.npy"), np.asarray(result.frame, float))
+    assert result.table is not None
+    np.testing.assert_allclose(np.load(tmp_path / "clean.npy"), result.table.filled())
 
 
 @pytest.mark.parametrize(

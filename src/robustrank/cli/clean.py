@@ -54,7 +54,7 @@ from robustrank.result import Result, Status
     "--out",
     type=options.FILE,
     help="The cleaned table: .csv (as DATA, with other numbers only where cells are missing or "
-    "wrong), .npy (the numbers) or .npz (the whole result, for robustrank.load).",
+    "wrong), .npy (the numbers, not rounded) or .npz (the whole result, for robustrank.load).",
 )
 @click.option(
     "--cells",
@@ -93,9 +93,10 @@ def clean(data: Path, report: Path | None, quiet: bool, **given: Any) -> int:
     check_files(outputs, inputs=[data])
     if report is not None:
         require_report_libraries()
-    table = read_given(data, given["index"], given["ignore"], given["long"])
     try:
         with meter("clean", quiet) as show:
+            show(0.0, "reading the table")
+            table = read_given(data, given["index"], given["ignore"], given["long"])
             result = api.clean(
                 table.values,
                 callback=stage_callback(show),
