@@ -181,6 +181,17 @@ def test_masked_arrays_and_integers() -> None:
     assert np.argwhere(cleaned != whole).tolist() == [[7, 1]]
 
 
+def test_long_tables_are_explained_by_a_model_of_some_rows() -> None:
+    table = planted(30_000)
+    table[29_999, 1] = 400
+    result = rr.clean(table)
+    assert result.frame.shape == table.shape
+    assert result.outliers[29_999, 1]
+    assert np.mean(result.outliers) < 1e-3
+    noise = np.abs(LOADINGS) * 0.3 * np.sqrt(1 + 1 / (5 + 0.09))
+    assert np.asarray(result.columns["noise"]) == pytest.approx(noise, rel=0.03)
+
+
 def test_infinite_cells_are_wrong() -> None:
     table = planted()
     table[5, 2] = np.inf

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import SupportsInt
 
 import numpy as np
+from scipy.special import gammaln, ndtri
 
 from robustrank.tables.normal import Given, Normal
 from robustrank.tables.shrinkage import shrunk
@@ -33,6 +34,8 @@ _TOLERANCE = 1e-3  # largest change of a correlation in the last sweep
 _START = 0.05  # the first share of wrong cells and of wrong rows
 _SHARES = 1e-3, 0.4  # the range of these shares
 _SMALLEST = 1e-6  # variance of a column in robust units: its values are equal up to rounding
+_FAR = 3.5  # robust deviations of the logarithm of the distance, of wrong rows
+_MOST_REJECTED = 0.3  # of the cells of a row that does not stand out
 _BEYOND = 0.25  # predictions are within the range of the column, and this share of it beyond
 
 
@@ -73,6 +76,7 @@ class TableModel:
     wrong_cells: float
     wrong_rows: float
     weight: float  # of the prior of the covariance, in rows
+    usual: float  # largest mean squared distance of the cells of rows that are not wrong
     low: Values  # the range of predictions, in robust units
     high: Values
     sweeps: int = 0
@@ -112,11 +116,25 @@ class TableModel:
         """The used cells, what they say about the others, and the rows that are wrong."""
         used = consistent_cells(self.normal, self._cells(data))
         given = self.normal.given(data.scaled, used)
-        independent = np.where(data.usable, log_density_of_wrong(data.scaled), 0.0)
-        wrong = np.where(used, 0.0, independent) + math.log(self.wrong_cells) * (data.seen & ~used)
-        right = given.log_density() + used.sum(axis=1) * math.log1p(-self.wrong_cells)
-        right = right + wrong.sum(axis=1) + math.log1p(-self.wrong_rows)
-        return used, given, independent.sum(axis=1) + math.log(self.wrong_rows) > right
+        # Without this, heavy tails are taken for wrong rows.
+        rejected = 1 - used.sum(axis=1) / np.maximum(data.seen.sum(axis=1), 1)
+        far = (_mean_distances(given) > self.usual) | (rejected > _MOST_REJECTED)
+        return used, given, far & (self._row_odds(data, used, given) > 0)
+
+    def _row_odds(self, data: _Data, used: Mask, given: Given) -> Values:
+        """The log odds that rows are wrong.
+
+        In a correct row, the number of rejected cells is binomial, and the others are normal. In a
+        wrong row, any number of rejected cells is equally probable, and the others are independent.
+        """
+        seen, kept = data.seen.sum(axis=1), used.sum(axis=1)
+        rejected = seen - kept
+        binomial = gammaln(seen + 1) - gammaln(rejected + 1) - gammaln(kept + 1)
+        binomial += rejected * math.log(self.wrong_cells) + kept * math.log1p(-self.wrong_cells)
+        independent = np.where(used, log_density_of_wrong(data.scaled), 0.0).sum(axis=1)
+        prior = math.log(self.wrong_rows) - math.log1p(-self.wrong_rows)
+        right = given.log_density() + binomial
+        return np.asarray(independent - np.log(seen + 1) + prior - right)
 
 
 Report = Callable[[float, TableModel], None]  # the finished share, and the model so far
@@ -161,12 +179,13 @@ def first_model(table: Values) -> TableModel:
     data = _Data.of(table, units)
     normal = first_normal(data.scaled, data.usable)
     nothing = np.zeros(data.scaled.shape[1])
-    return TableModel(units, normal, _START, _START, math.nan, nothing, nothing)
+    return TableModel(units, normal, _START, _START, math.nan, 0.0, nothing, nothing)
 
 
 def _updated(model: TableModel, data: _Data) -> TableModel:
     """The model after one sweep."""
     used, given, wrong_rows = model._sorted(data)
+    usual = _usual_distance(given)
     rows = ~wrong_rows
     if np.count_nonzero(rows) < 2:  # nothing agrees; keep all
         rows = np.ones_like(rows)
@@ -188,6 +207,7 @@ def _updated(model: TableModel, data: _Data) -> TableModel:
         wrong_cells=_share(rejected, np.count_nonzero(data.seen[rows])),
         wrong_rows=_share(np.count_nonzero(wrong_rows), len(rows)),
         weight=weight,
+        usual=usual,
         low=low,
         high=high,
     )
@@ -205,6 +225,20 @@ def _range(given: Given) -> tuple[Values, Values]:
 def _share(count: SupportsInt, total: SupportsInt) -> float:
     """A share with one half added to the count, and limited."""
     return float(np.clip((int(count) + 0.5) / (int(total) + 1), *_SHARES))
+
+
+def _mean_distances(given: Given) -> Values:
+    """The squared distance of each row from the mean, for each used cell."""
+    return np.asarray(given.distances() / np.maximum(given.used.sum(axis=1), 1))
+
+
+def _usual_distance(given: Given) -> float:
+    """The largest mean distance of rows that do not differ from the model more than others do."""
+    logarithms = np.log(np.maximum(_mean_distances(given), np.finfo(float).tiny))
+    middle = np.median(logarithms)
+    spread = np.median(np.abs(logarithms - middle)) / ndtri(0.75)
+    of_normal = math.sqrt(2 / max(float(np.median(given.used.sum(axis=1))), 1.0))
+    return math.exp(middle + _FAR * max(float(spread), of_normal))
 
 
 def _change(before: Normal, after: Normal) -> float:
