@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from robustrank.api.complete import complete
 from robustrank.api.running import new_run, returned
@@ -125,7 +126,7 @@ def _cleaned(data: TableInput, rng: np.random.Generator, run: Run) -> Result:
             errors = held_out(sample, model, model.explain(sample), rng, watch.during("held out"))
             explained = model.explain(data.values)
             found = CleanTable.of(data.values, model, explained, errors)
-            if _is_nearly_exact(model):
+            if _is_nearly_exact(found):
                 exact = _exact(found, rng, run)
         if found is None:
             model = watch.latest or first_model(data.values)
@@ -165,11 +166,11 @@ def _no_factors(model: TableModel) -> Factors:
     return np.ones((1, 1)), np.asarray(model.mean)[:, None]
 
 
-def _is_nearly_exact(model: TableModel) -> bool:
-    """Whether a low-rank matrix could be certified: the other columns determine most columns."""
-    normal = model.normal
-    noise = 1 / (np.diagonal(normal.precision) * np.diagonal(normal.covariance))
-    return bool(np.median(noise) <= NOISE_LIMIT**2)
+def _is_nearly_exact(found: CleanTable) -> bool:
+    """Whether a low-rank matrix could be certified: most cells are predicted well enough."""
+    used = np.isfinite(found.given) & ~found.wrong & ~found.wrong_rows[:, None]
+    residual = np.abs(found.given - found.expected) / found.model.units.scale
+    return bool(np.median(residual[used]) <= NOISE_LIMIT * ndtri(0.75)) if used.any() else False
 
 
 def _exact(found: CleanTable, rng: np.random.Generator, run: Run) -> Result | None:
