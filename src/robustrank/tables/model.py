@@ -20,6 +20,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from robustrank.tables.normal import Given, Normal
+from robustrank.tables.separated import separated_rows
 from robustrank.tables.shrinkage import shrunk
 from robustrank.tables.start import first_normal
 from robustrank.tables.units import Mask, Units, Values, robust_units
@@ -35,6 +36,8 @@ _TOLERANCE = 1e-3  # largest change of a correlation in the last sweep
 _START = 0.05  # the first share of wrong cells and of wrong rows
 _SHARES = 1e-3, 0.4  # the range of these shares
 _SMALLEST = 1e-6  # variance of a column in robust units: its values are equal up to rounding
+_GROUPS = 3  # of rows that are separated from the others
+_CONFIRMED = 0.5  # of such a group must be wrong rows without it
 _BEYOND = 0.25  # predictions are within the range of the column, and this share of it beyond
 
 Report = Callable[[float], None]  # the finished share
@@ -158,9 +161,23 @@ def fit_table(
     """The model of a table with NaN for missing cells, (n, p) with at least two rows."""
     units = robust_units(table) if start is None else start.units
     data = _Data.of(table, units)
-    model = start or _first_model(data, units)
+    model = _converged(start or _first_model(data, units), data, report)
+    for _ in range(_GROUPS):
+        used, given, wrong_rows = model._sorted(data)
+        group = ~wrong_rows
+        group[group] = separated_rows(given.completed()[group])
+        if not group.any():
+            break
+        rest = _converged(_estimated(model, data, used, given, wrong_rows | group), data, report)
+        if np.mean(rest._sorted(data)[2][group]) < _CONFIRMED:
+            break
+        model = rest
+    return model
+
+
+def _converged(model: TableModel, data: _Data, report: Report | None) -> TableModel:
     for sweep in range(_SWEEPS):
-        previous, model = model, _updated(model, data)
+        previous, model = model, _estimated(model, data, *model._sorted(data))
         if report is not None:
             report((sweep + 1) / _SWEEPS)
         if _change(previous.normal, model.normal) < _TOLERANCE:
@@ -174,9 +191,10 @@ def _first_model(data: _Data, units: Units) -> TableModel:
     return TableModel(units, normal, _START, _START, math.nan, nothing, nothing)
 
 
-def _updated(model: TableModel, data: _Data) -> TableModel:
-    """The model after one sweep."""
-    used, given, wrong_rows = model._sorted(data)
+def _estimated(
+    model: TableModel, data: _Data, used: Mask, given: Given, wrong_rows: Mask
+) -> TableModel:
+    """The model of the used cells of correct rows."""
     rows = ~wrong_rows
     if np.count_nonzero(rows) < 2:  # nothing agrees; keep all
         rows = np.ones_like(rows)
