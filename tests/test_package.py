@@ -35,6 +35,7 @@ PUBLIC_NAMES = [
     "Status",
     "StopReason",
     "UndersampledWarning",
+    "clean",
     "complete",
     "load",
     "metrics",
@@ -159,10 +160,19 @@ def contributing_tables() -> list[list[str]]:
 
 
 def test_contributing_describes_the_layout() -> None:
-    packages, *inside = contributing_tables()[:8]
+    packages, *inside = contributing_tables()[:9]
     assert sorted(packages) == layout(PACKAGE)
     described = (
-        *("search", "solvers", "operators", "outofcore", "completion", "result", "estimators"),
+        *(
+            "search",
+            "solvers",
+            "operators",
+            "outofcore",
+            "completion",
+            "tables",
+            "result",
+            "estimators",
+        ),
     )
     for package, names in zip(described, inside, strict=True):
         assert sorted(names) == layout(PACKAGE / package)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+import robustrank as rr
 from experiments.tables.filled import Filled
 from experiments.tables.sources import Matrix
-from robustrank.tables import fit_table
 
 
 def robustrank(table: Matrix) -> Filled:
-    """Fill and correct a table by the robust normal model of its rows."""
-    model = fit_table(table)
-    found = model.explain(table)
-    kept = ~np.isnan(table) & ~found.wrong
+    """The cleaned table, told nothing; of a table that is certified, its low-rank matrix."""
+    result = rr.clean(table)
+    model = result.table.model if result.table is not None else None
     return Filled(
-        np.where(kept, table, found.expected),
-        outliers=found.wrong,
-        row_outliers=found.wrong_rows,
-        standard_errors=found.deviation,
-        covariance=model.covariance,
-        mean=model.mean,
+        np.asarray(result.matrix) if result.certified else result.frame,
+        outliers=np.asarray(result.outliers),
+        row_outliers=result.row_outliers,
+        standard_errors=None if result.table is None else result.table.deviation,
+        covariance=None if model is None else model.covariance,
+        mean=None if model is None else model.mean,
+        claimed=result.certified,
     )

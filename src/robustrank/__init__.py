@@ -11,6 +11,7 @@ from robustrank import metrics, operators, plot, simulate, solvers, theory
 from robustrank.api import (
     Interrupted,
     SensingDataLost,
+    clean,
     complete,
     load,
     recover,
@@ -48,6 +49,7 @@ __all__ = [
     "Status",
     "StopReason",
     "UndersampledWarning",
+    "clean",
     "complete",
     "load",
     "metrics",

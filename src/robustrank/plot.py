@@ -15,8 +15,20 @@ if TYPE_CHECKING:
 
     from robustrank.report.arrays import Arrays
     from robustrank.report.canvas import Sketch
+    from robustrank.report.cell_map import NamedTable
 
-__all__ = ["convergence", "groups", "matrix", "outliers", "ranks", "residuals", "singular_values"]
+__all__ = [
+    "cells",
+    "components",
+    "convergence",
+    "groups",
+    "matrix",
+    "outliers",
+    "ranks",
+    "residuals",
+    "rows",
+    "singular_values",
+]
 
 
 def matrix(result: Result, *, ax: Axes | None = None) -> Axes:
@@ -320,6 +332,156 @@ def ranks(result: Result, *, ax: Axes | None = None) -> Axes:
     from robustrank.report.curves import ranks as sketch
 
     return _drawn(sketch(result.rank_table), ax)
+
+
+def cells(result: Result, *, ax: Axes | None = None) -> Axes:
+    """Draw which cells of a table are wrong or missing.
+
+    Wrong cells are red if they are above what the other cells of their row predict, and blue if
+    they are below it; missing ones are gray, and wrong rows are marked by a dot. Of a large table,
+    the 40 rows and 30 columns with the most wrong and missing cells are drawn.
+
+    Parameters
+    ----------
+    result
+        A result of ``clean``.
+    ax
+        The axes to draw on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If the result is not that of a table.
+
+    See Also
+    --------
+    robustrank.Result.cells : The numbers that are drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> rng = np.random.default_rng(1)
+    >>> size = rng.standard_normal((200, 1))
+    >>> X = size * [1, 20, 0.3, 500] + rng.standard_normal((200, 4)) * [0.3, 5, 0.1, 100]
+    >>> X[7, 1] = 400  # a typing error
+    >>> ax = rr.plot.cells(rr.clean(X))
+    >>> ax.get_images()[0].get_array().shape
+    (40, 4, 4)
+    """
+    named = _named_table(result)
+    from robustrank.report.cell_map import cell_map
+
+    return _drawn(cell_map(named), ax)
+
+
+def rows(result: Result, *, ax: Axes | None = None) -> Axes:
+    """Draw how unusual the rows of a table are.
+
+    Dots far up are rows whose cells do not fit together; dots far to the right fit together, but
+    are unusually large. The lines are the distances that 99 % of normal rows do not exceed.
+
+    Parameters
+    ----------
+    result
+        A result of ``clean``.
+    ax
+        The axes to draw on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If the result is not that of a table.
+
+    See Also
+    --------
+    robustrank.Result.rows : The numbers that are drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> rng = np.random.default_rng(1)
+    >>> size = rng.standard_normal((200, 1))
+    >>> X = size * [1, 20, 0.3, 500] + rng.standard_normal((200, 4)) * [0.3, 5, 0.1, 100]
+    >>> X[7, 1] = 400  # a typing error
+    >>> X[11] = [3, -60, 1, -1500]  # a row that does not fit together
+    >>> ax = rr.plot.rows(rr.clean(X))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()][-1]
+    '1 wrong'
+    """
+    named = _named_table(result)
+    from robustrank.report.table_charts import rows as sketch
+
+    return _drawn(sketch(named), ax)
+
+
+def components(result: Result, *, ax: Axes | None = None) -> Axes:
+    """Draw the loadings of the components of a table, with their share of the variance.
+
+    Each column is in units of its own spread. At most 30 columns and six components are drawn,
+    those with the largest loadings and variances.
+
+    Parameters
+    ----------
+    result
+        A result of ``clean``.
+    ax
+        The axes to draw on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If the result is not that of a table.
+
+    See Also
+    --------
+    robustrank.plot.rows : The distances of the rows along the components, and from them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> rng = np.random.default_rng(1)
+    >>> size = rng.standard_normal((200, 1))
+    >>> X = size * [1, 20, 0.3, 500] + rng.standard_normal((200, 4)) * [0.3, 5, 0.1, 100]
+    >>> X[7, 1] = 400  # a typing error
+    >>> ax = rr.plot.components(rr.clean(X))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['0', '1', '2', '3']
+    """
+    named = _named_table(result)
+    from robustrank.report.cell_map import components as sketch
+
+    return _drawn(sketch(named), ax)
+
+
+def _named_table(result: Result) -> NamedTable:
+    require("matplotlib", "robustrank.plot")
+    from robustrank.report.cell_map import NamedTable
+
+    return NamedTable.of(result)
 
 
 def _arrays(result: Result) -> Arrays:

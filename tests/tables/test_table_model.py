@@ -141,7 +141,7 @@ def test_new_rows_are_explained_as_those_of_the_fit() -> None:
 
 def test_a_fit_reports_its_progress() -> None:
     shares: list[float] = []
-    model = fit_table(corrupted()[0], report=shares.append)
+    model = fit_table(corrupted()[0], report=lambda share, _: shares.append(share))
     assert len(shares) == model.sweeps
     assert shares == sorted(shares)
     assert 0 < shares[0] <= shares[-1] <= 1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tables import correlated, some
 
-from robustrank.tables.normal import Given, Normal, blocks
+from robustrank.tables.normal import Given, Normal, Unused, blocks
 from robustrank.tables.units import Mask, Values
 
 
@@ -72,26 +72,29 @@ def test_log_density_and_distance_are_those_of_the_used_cells(
         assert given.log_density()[i] == pytest.approx(logarithm, abs=1e-9)
 
 
-def test_information_is_the_sum_of_the_inverse_covariances(
+def test_the_unknown_part_is_the_sum_of_the_covariances_of_unused_cells(
     case: tuple[Normal, Values, Mask, Given],
 ) -> None:
     normal, _, used, given = case
     total = np.zeros_like(normal.covariance)
     for known in used:
-        block = np.ix_(known, known)
-        total[block] += np.linalg.inv(normal.covariance[block])
-    np.testing.assert_allclose(given.information, total, atol=1e-8 * np.abs(total).max())
+        rest = np.ix_(~known, ~known)
+        across = normal.covariance[np.ix_(known, ~known)]
+        explained = np.linalg.solve(normal.covariance[np.ix_(known, known)], across)
+        total[rest] += normal.covariance[rest] - across.T @ explained
+    np.testing.assert_allclose(given.unknown, total, atol=1e-9)
 
 
-def test_matrices_are_the_inverse_covariances_of_the_used_cells(
+def test_columns_of_the_inverse_covariance_of_the_used_cells(
     case: tuple[Normal, Values, Mask, Given],
 ) -> None:
     normal, _, used, _ = case
-    for known, B in zip(used, normal.of_rows(used), strict=True):
-        block = np.ix_(known, known)
-        expected = np.zeros_like(B)
-        expected[block] = np.linalg.inv(normal.covariance[block])
-        np.testing.assert_allclose(B, expected, atol=1e-8)
+    unused = Unused.of(normal.precision, used)
+    for i, known in enumerate(used):
+        inverse = np.linalg.inv(normal.covariance[np.ix_(known, known)])
+        for k, j in enumerate(np.flatnonzero(known)):
+            found = unused.column(np.array([i]), np.array([j]))[0]
+            np.testing.assert_allclose(found[known], inverse[k], atol=1e-8)
 
 
 def test_blocks_contain_every_row_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,4 +112,4 @@ def test_blocks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("robustrank.tables.normal._BLOCK", 100)
     parts = normal_of(table).given(table, used)
     np.testing.assert_allclose(parts.a, whole.a, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(parts.information, whole.information, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(parts.unknown, whole.unknown, rtol=1e-10, atol=1e-12)

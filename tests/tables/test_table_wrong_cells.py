@@ -54,7 +54,7 @@ def test_at_most_half_of_the_cells_of_a_row_are_rejected() -> None:
 def test_blocks_of_rows_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     cells, _ = cells_of()
     whole = consistent_cells(NORMAL, cells)
-    monkeypatch.setattr("robustrank.tables.wrong_cells._ROWS", 100)
+    monkeypatch.setattr("robustrank.tables.normal._BLOCK", 100)
     np.testing.assert_array_equal(consistent_cells(NORMAL, cells), whole)
 
 

@@ -1,5 +1,6 @@
 """What users call."""
 
+from robustrank.api.clean import clean
 from robustrank.api.complete import complete, robust_pca
 from robustrank.api.many import recover_many
 from robustrank.api.recover import recover
@@ -10,6 +11,7 @@ __all__ = [
     "SOLVERS",
     "Interrupted",
     "SensingDataLost",
+    "clean",
     "complete",
     "load",
     "recover",

@@ -11,6 +11,7 @@ import click
 
 import robustrank
 from robustrank.backend import DeviceMemoryError
+from robustrank.cli.clean import clean
 from robustrank.cli.complete import complete
 from robustrank.cli.demo import demo
 from robustrank.cli.doctor import doctor
@@ -34,14 +35,15 @@ def app() -> None:
     Create a problem:   robustrank simulate problem.npz --shape 60x50 --rank 3 -m 1500
     Solve it:           robustrank recover problem.npz --rank 3 --report report.html
     Complete a matrix:  robustrank complete ratings.csv --rows user --columns item --values rating
+    Clean a table:      robustrank clean table.csv --out clean.csv --cells wrong-cells.csv
     Check the machine:  robustrank doctor
 
-    Exit status: 0 certified result, 1 no certified result or interrupted, 2 invalid input or
-    another error.
+    Exit status: 0 certified result, or a table whose cells are predicted; 1 no such result, or
+    interrupted; 2 invalid input or another error.
     """  # noqa: D301
 
 
-for command in (demo, plan, simulate, recover, complete, doctor):
+for command in (demo, plan, simulate, recover, complete, clean, doctor):
     app.add_command(command)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,11 @@ import click
 from robustrank import api
 from robustrank.api import Interrupted
 from robustrank.cli.data import check_outputs
-from robustrank.cli.progress import meter
+from robustrank.cli.progress import meter, stage_callback
 from robustrank.cli.tables import read_table, write_completion
 from robustrank.cli.writing import without_interruption
 from robustrank.report import require_report_libraries, write_report
 from robustrank.result import Result
-from robustrank.run import Progress
 
 _FILE = click.Path(path_type=Path)
 
@@ -62,15 +62,11 @@ def complete(data: Path, out: Path | None, report: Path | None, quiet: bool, **g
     table = read_table(data, given["rows"], given["columns"], given["values"])
     try:
         with meter("complete", quiet) as show:
-
-            def callback(progress: Progress) -> None:
-                show(progress.fraction, progress.stage)
-
             result = api.complete(
                 table.data,
                 given["rank"],
                 shape=table.shape,
-                callback=callback,
+                callback=stage_callback(show),
                 time_limit=given["time_limit"],
                 rng=given["seed"],
             )
@@ -83,11 +79,12 @@ def complete(data: Path, out: Path | None, report: Path | None, quiet: bool, **g
         write_report(report, result)
         written.append(report)
     if not quiet:
-        _print_summary(result, written)
+        print_summary(result, written)
     return 0 if result.certified else 1
 
 
-def _print_summary(result: Result, written: list[Path]) -> None:
+def print_summary(result: Result, written: Iterable[Path]) -> None:
+    """Print a result of entries or of a table, and the files that were written."""
     click.echo(repr(result))
     if len(result.undecided_rows) and result.row_labels is not None:
         named = ", ".join(result.undecided_rows[:5])

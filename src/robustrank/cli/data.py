@@ -32,6 +32,7 @@ Matrix = np.ndarray[Any, Any]
 # Files that contain A and y, and of which only these are read.
 _WITH_KEYS = (".mat", ".h5", ".hdf5", ".hdf", ".he5")
 OUTPUT_SUFFIXES = (".npz", ".npy", ".csv")
+PAGE_SUFFIXES = (".html", ".htm")
 # Sensing data that is regenerated: the arguments of ``Seeded`` as arrays of an .npz file.
 SEEDED_NAMES = ("sensing_shape", "sensing_seed", "sensing_ensemble", "sensing_dtype")
 
@@ -236,18 +237,29 @@ def check_outputs(
     out: Path | None, report: Path | None, inputs: Iterable[Path | None] = ()
 ) -> None:
     """Raise before any work if an output cannot be written or would overwrite another file."""
+    taken = check_files([(out, OUTPUT_SUFFIXES), (report, PAGE_SUFFIXES)], inputs)
+    beside = None if out is None else outlier_file(out)
+    if beside is not None:
+        _reserve(beside, "where the outliers are written", taken)
+
+
+def check_files(
+    outputs: Iterable[tuple[Path | None, Sequence[str]]], inputs: Iterable[Path | None]
+) -> dict[Path, str]:
+    """Raise unless each output has one of its extensions and a file of its own.
+
+    Returns how each file is used.
+    """
     files = [split_key(path)[0] for path in inputs if path is not None]
     taken = {resolved(path): "an input file" for path in files}
-    for path, endings in ((out, OUTPUT_SUFFIXES), (report, (".html", ".htm"))):
+    for path, endings in outputs:
         if path is None:
             continue
         _reserve(path, "another output file", taken)
         if path.suffix not in endings:
             expected = ", ".join(endings)
             raise ValueError(f"{path} has an unknown extension; expected one of {expected}")
-    beside = None if out is None else outlier_file(out)
-    if beside is not None:
-        _reserve(beside, "where the outliers are written", taken)
+    return taken
 
 
 def _reserve(path: Path, use: str, taken: dict[Path, str]) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from robustrank.run import Callback
+from robustrank.run import Progress as Step
 
 _PLAIN_EVERY = 10.0  # seconds between two lines if stderr is not a terminal
 
@@ -49,6 +50,15 @@ def solver_callback(show: Meter) -> Callback:
     return lambda progress: show(
         progress.fraction, f"misfit {progress.misfit:.1e}, iteration {progress.iteration:,}"
     )
+
+
+def stage_callback(show: Meter) -> Callback:
+    """A callback that shows what is done, of a search without a single solver."""
+
+    def callback(progress: Step) -> None:
+        show(progress.fraction, progress.stage)
+
+    return callback
 
 
 def _silent(_fraction: float, _note: str) -> None:

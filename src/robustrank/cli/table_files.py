@@ -68,7 +68,7 @@ class Table:
             raise ValueError(f"{self.path} has no column {column!r}; it has {self.listed()}")
         place = int(column) - 1
         if numeric and self.first and self.header and self.header[place]:
-            self.header = None if self._is_number(self.header[place]) else self.header
+            self.header = None if self.is_number(self.header[place]) else self.header
         return place
 
     def columns(
@@ -100,10 +100,36 @@ class Table:
         header = self.header
         # Numbers are names below an empty corner.
         corner = header is not None and not header[0]
-        if self.named or corner or not all(map(self._is_number, names)):
+        if self.named or corner or not all(map(self.is_number, names)):
             return names, header and header[1:], values
         own = [self._number(name, line, 0) for name, line in zip(names, lines, strict=True)]
         return None, header, np.column_stack([own, values])
+
+    def cells(self) -> tuple[Sequence[int], list[list[str]]]:
+        """The number of each line or row, and all columns as text."""
+        lines, texts, _ = self._loaded(range(self.width), [])
+        return lines, texts
+
+    def numbers(self, texts: Sequence[str], lines: Sequence[int], place: int) -> Matrix | None:
+        """The numbers of a column, NaN where they are missing; None if most cells are text."""
+        words = sum(not self.is_number(text) for text in texts)
+        if 2 * words >= max(sum(map(bool, texts)), 1):
+            return None
+        cells = zip(texts, lines, strict=True)
+        return np.asarray([self._number(text, line, place) for text, line in cells])
+
+    @property
+    def point(self) -> str:
+        """How fractions are written, as far as they were read."""
+        return self._point or "."
+
+    def name(self, place: int) -> str:
+        """The name of a column, or its number counted from 1."""
+        return (self.header[place] if self.header else "") or f"column {place + 1}"
+
+    def name_of_row(self, line: int) -> str:
+        """The number of a line, or that of a row of a data frame, in words."""
+        return f"{'line' if self.frame is None else 'row'} {line}"
 
     def listed(self) -> str:
         """The columns in words."""
@@ -146,8 +172,7 @@ class Table:
     def _cell(self, line: int, place: int) -> str:
         """Where a cell is, in words."""
         name = self.header[place] if self.header else ""
-        unit = "line" if self.frame is None else "row"
-        return f"{self.path}, {unit} {line}, column {repr(name) if name else place + 1}"
+        return f"{self.path}, {self.name_of_row(line)}, column {repr(name) if name else place + 1}"
 
     def _number(self, text: str, line: int, place: int) -> float:
         value = _value(text, self.delimiter)
@@ -164,7 +189,7 @@ class Table:
             )
         return value
 
-    def _is_number(self, text: str) -> bool:
+    def is_number(self, text: str) -> bool:
         """Whether a cell has a number, or marks a missing one."""
         return _value(text, self.delimiter) is not None
 
@@ -198,7 +223,7 @@ def _text_table(path: Path, text: TextIO) -> Table:
     rows = ((number[0], row) for row in split)
     first = next(rows)
     table = Table(path, None, len(first[1]), [first], rows, delimiter)
-    if not all(map(table._is_number, first[1][1:] or first[1])):
+    if not all(map(table.is_number, first[1][1:] or first[1])):
         table.header = [name.strip() for name in first[1]]
     return table
 

@@ -38,24 +38,31 @@ class ObservedTable:
 
     def arranged(self, completion: Result) -> Result:
         """The result in the order of the file, with the names of the rows and columns."""
-        labels = [
-            None if names is None else np.asarray(names, dtype=np.str_)
-            for names in (self.row_names, self.column_names)
-        ]
         in_order = completion if self.orders is None else _reordered(completion, *self.orders)
-        rows, columns = (
-            numbers if names is None else names[numbers]
-            for numbers, names in zip(
-                (in_order.undecided_rows, in_order.undecided_columns), labels, strict=True
-            )
+        return with_names(in_order, self.row_names, self.column_names)
+
+
+def with_names(
+    result: Result, row_names: Sequence[str] | None, column_names: Sequence[str] | None
+) -> Result:
+    """The result with the names of the rows and columns, if there are any."""
+    labels = [
+        None if names is None else np.asarray(names, dtype=np.str_)
+        for names in (row_names, column_names)
+    ]
+    rows, columns = (
+        numbers if names is None else names[numbers]
+        for numbers, names in zip(
+            (result.undecided_rows, result.undecided_columns), labels, strict=True
         )
-        return replace(
-            in_order,
-            undecided_rows=rows,
-            undecided_columns=columns,
-            row_labels=labels[0],
-            column_labels=labels[1],
-        )
+    )
+    return replace(
+        result,
+        undecided_rows=rows,
+        undecided_columns=columns,
+        row_labels=labels[0],
+        column_labels=labels[1],
+    )
 
 
 def _reordered(completion: Result, rows: Matrix, columns: Matrix) -> Result:
@@ -156,7 +163,7 @@ def write_completion(path: Path, completion: Result, table: ObservedTable) -> li
         if path.suffix == ".npy":
             np.save(stream, matrix, allow_pickle=False)
         else:
-            write_csv(stream, _lines(matrix, table))
+            write_csv(stream, lines_of(matrix, table.row_names, table.column_names))
     errors = completion.sparse
     (rows, columns), residuals = errors.coords, errors.data
     fitted = matrix[rows, columns]
@@ -174,10 +181,11 @@ def _name(names: Sequence[str] | None, number: Any) -> Any:
     return int(number) if names is None else names[number]
 
 
-def _lines(matrix: Matrix, table: ObservedTable) -> Iterator[Sequence[Any]]:
-    """The rows of a table with the names of its rows and columns."""
-    names = table.row_names
-    if table.column_names is not None:
-        yield [*([] if names is None else [""]), *table.column_names]
+def lines_of(
+    matrix: Matrix, row_names: Sequence[str] | None, column_names: Sequence[str] | None
+) -> Iterator[Sequence[Any]]:
+    """The rows of a table with the names of its rows and columns, if there are any."""
+    if column_names is not None:
+        yield [*([] if row_names is None else [""]), *column_names]
     for i, row in enumerate(matrix):
-        yield row if names is None else [names[i], *row]
+        yield row if row_names is None else [row_names[i], *row]

@@ -8,12 +8,25 @@ import signal
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from robustrank.files import atomic_writer
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file separates cells and writes fractions."""
+
+    delimiter: str = ","
+    point: str = "."
+
+    def number(self, value: float) -> str:
+        """A number in as few digits as give the same number when it is read."""
+        return repr(value).removesuffix(".0").replace(".", self.point)
 
 
 def outlier_file(out: Path) -> Path | None:
@@ -35,14 +48,29 @@ def write_outliers(
             write_csv(stream, [header, *rows])
 
 
-def write_csv(stream: IO[bytes], rows: Iterable[Sequence[Any]]) -> None:
-    """Write rows of text and numbers, the numbers in full precision."""
+def write_csv(
+    stream: IO[bytes], rows: Iterable[Sequence[Any]], dialect: Dialect | None = None
+) -> None:
+    """Write rows of text and numbers, the numbers in full precision.
+
+    In a dialect, a number that is missing is an empty cell.
+    """
     with _as_text(stream) as text:
-        csv.writer(text).writerows([*map(_shown, row)] for row in rows)
+        if dialect is None:
+            csv.writer(text).writerows([*map(_shown, row)] for row in rows)
+            return
+        writer = csv.writer(text, delimiter=dialect.delimiter, lineterminator="\n")
+        writer.writerows([_written(cell, dialect) for cell in row] for row in rows)
 
 
 def _shown(cell: Any) -> Any:
     return format(cell, ".17g") if isinstance(cell, (float, np.floating)) else cell
+
+
+def _written(cell: Any, dialect: Dialect) -> Any:
+    if not isinstance(cell, (float, np.floating)):
+        return cell
+    return "" if np.isnan(cell) else dialect.number(float(cell))
 
 
 @contextmanager

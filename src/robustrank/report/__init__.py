@@ -27,7 +27,8 @@ def render_report(
     Parameters
     ----------
     result
-        The result that the page is about: of ``recover``, ``complete`` or ``robust_pca``.
+        The result that the page is about: of ``recover``, ``complete``, ``robust_pca`` or
+        ``clean``.
     truth
         The ground truth, if it is known; the page then shows the error. The outliers of entries are
         one for each, in the order of ``result.entries``, or a matrix; those of
@@ -52,8 +53,8 @@ def render_report(
     TypeError
         If the result is not a ``Result``.
     ValueError
-        If ``truth`` or one of ``compare_with`` belongs to a problem of another size, or the number
-        of labels is not that of the rows or columns.
+        If ``truth`` or one of ``compare_with`` belongs to a problem of another size or is passed
+        for a table, or the number of labels is not that of the rows or columns.
 
     See Also
     --------
@@ -73,6 +74,12 @@ def render_report(
             f"result is a {type(result).__name__}; expected a Result, as recover, complete and "
             "robust_pca return"
         )
+    if result.table is not None:
+        if truth is not None or len(compare_with):
+            raise ValueError("truth and compare_with are not for results of clean; omit them")
+        from robustrank.report.table_page import assemble as assemble_table
+
+        return assemble_table(result, title, row_labels, column_labels)
     from robustrank.report.page import assemble
 
     return assemble(result, truth, tuple(compare_with), title, row_labels, column_labels)

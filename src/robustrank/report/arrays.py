@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -33,12 +35,41 @@ class Axis:
 
     def name(self, index: int, longest: int = _LONGEST) -> str:
         """The label of a row or column, without its middle if it is long, or its number."""
+        return _shortened(self._text(index), longest)
+
+    def names(self, indices: Iterable[Any], longest: int) -> list[str]:
+        """Several labels, without what all of them have in common if they are long."""
+        texts = [self._text(index) for index in indices]
+        if len(texts) < 2 or max(map(len, texts)) <= longest:
+            return texts
+        start = _shared(texts)
+        texts = [text[start:] for text in texts]
+        end = _shared([text[::-1] for text in texts])
+        lengths = (len(text) - end for text in texts)
+        return [
+            _shortened("…" * (start > 0) + text[:length] + "…" * (end > 0), longest)
+            for text, length in zip(texts, lengths, strict=True)
+        ]
+
+    def _text(self, index: int) -> str:
         if self.labels is None:
             return str(index)
         label = self.labels[index]
-        text = ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-        head, tail = longest // 3, longest - longest // 3 - 1
-        return text if len(text) <= longest else f"{text[:head]}…{text[-tail:]}"
+        return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def _shortened(text: str, longest: int) -> str:
+    """A text without its middle if it is long."""
+    head, tail = longest // 3, longest - longest // 3 - 1
+    return text if len(text) <= longest else f"{text[:head]}…{text[-tail:]}"
+
+
+def _shared(texts: Sequence[str]) -> int:
+    """The length of the words with which all texts begin."""
+    pairs = zip(min(texts), max(texts), strict=False)
+    same = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    words = re.match(r".*\W", same, re.DOTALL)
+    return len(words[0]) if words else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +111,8 @@ class Arrays:
             residuals=to_numpy(residuals).astype(float),
             rejected=flags,
             places=places,
-            rows=_axis(result.undecided_rows, result.row_labels, row_labels, n1, "row"),
-            columns=_axis(
+            rows=axis_of(result.undecided_rows, result.row_labels, row_labels, n1, "row"),
+            columns=axis_of(
                 result.undecided_columns, result.column_labels, column_labels, n2, "column"
             ),
         )
@@ -166,7 +197,10 @@ def _size(arrays: Arrays) -> tuple[int, int, int]:
     return (*arrays.shape, len(arrays.residuals))
 
 
-def _axis(undecided: Any, own_labels: Any, given: Sequence[Any] | None, size: int, of: str) -> Axis:
+def axis_of(
+    undecided: Any, own_labels: Any, given: Sequence[Any] | None, size: int, of: str
+) -> Axis:
+    """The rows or the columns of a matrix; labels that are given replace its own."""
     if given is not None and len(given) != size:
         raise ValueError(
             f"{of}_labels has {len(given):,} labels; expected one for each of the {size:,} {of}s"

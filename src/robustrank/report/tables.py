@@ -35,11 +35,13 @@ class TextTable:
     heads: list[str]
     rows: list[list[str]]
     note: str = ""
+    title: str = ""
 
     @classmethod
-    def of(cls, columns: dict[str, list[str]], note: str = "") -> TextTable:
+    def of(cls, columns: dict[str, list[str]], note: str = "", title: str = "") -> TextTable:
         """The table with these columns."""
-        return cls([*columns], [list(row) for row in zip(*columns.values(), strict=True)], note)
+        rows = [list(row) for row in zip(*columns.values(), strict=True)]
+        return cls([*columns], rows, note, title)
 
 
 def result_tiles(arrays: Arrays) -> list[Tile]:

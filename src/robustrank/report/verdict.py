@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from robustrank.report.formatting import with_powers_of_ten
@@ -24,6 +25,8 @@ def verdict(result: Result) -> Verdict:
             return Verdict("good", "✓", "Recovered")
         case Status.ESTIMATED:
             return Verdict("good", "✓", "Estimated, up to noise")
+        case Status.PREDICTIVE:
+            return Verdict("good", "✓", "Predictive: left-out cells are predicted")
         case Status.AMBIGUOUS:
             return Verdict("fair", "?", "Ambiguous: two matrices explain the data")
         case Status.NOT_IDENTIFIED:
@@ -38,7 +41,11 @@ def sentences(result: Result) -> list[str]:
     said, lines = dict(result.summary()), [capitalized(meaning_of(result))]
     if "stopped" in said and said["stopped"] not in result.certificate.objections:
         lines.append(f"The run ended early: {said['stopped']}.")
-    lines += [with_powers_of_ten(said[name]) for name in ("evidence", "objections") if name in said]
+    lines += [
+        with_powers_of_ten(capitalized(said[name]))
+        for name in ("evidence", "objections")
+        if name in said
+    ]
     if "alternative" in said:
         lines.append(f"A second matrix is {said['alternative']}.")
     if "undecided" in said:
@@ -58,8 +65,11 @@ class Meter:
 def meter(certificate: Certificate) -> Meter | None:
     """Fitted measurements against the number required; with noise, against degrees of freedom.
 
-    None if no part of the matrix is decided, so that there is nothing to compare with.
+    Of a table without an exact rank, the skill of predictions and what it is at least. None if no
+    part of the matrix is decided, so that there is nothing to compare with.
     """
+    if certificate.predicts:
+        return _meter_of_skill(certificate.skill, certificate.least_skill)
     notch, label = certificate.required, "required"
     if not certificate.fits_exactly:
         notch, label = certificate.degrees_of_freedom, "degrees of freedom"
@@ -68,3 +78,10 @@ def meter(certificate: Certificate) -> Meter | None:
     whole = max(certificate.independent, 1)
     filled, at = (100 * min(count / whole, 1.0) for count in (certificate.supporting, notch))
     return Meter(filled, at, f"{notch:,} {label}")
+
+
+def _meter_of_skill(skill: float, least: float) -> Meter | None:
+    if not math.isfinite(skill):
+        return None
+    label = f"at least {least:.0%}" if least > 0 else "0%: the medians of the columns"
+    return Meter(100 * max(skill, 0.0), 100 * max(least, 0.0), label)

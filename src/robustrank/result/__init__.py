@@ -29,6 +29,7 @@ from robustrank.result.observations import (
 )
 from robustrank.result.rank_table import FIRST_RANKS, PROGRESS, RankRow, RankTable, left_out_error
 from robustrank.result.result import Alternative, Result, singular_values, with_gaps
+from robustrank.result.table_frames import cell_columns, column_columns, row_columns
 
 __all__ = [
     "FIRST_RANKS",
@@ -52,7 +53,9 @@ __all__ = [
     "Status",
     "StopReason",
     "capitalized",
+    "cell_columns",
     "check_numeric",
+    "column_columns",
     "counted",
     "counted_measurements",
     "exact_sentence",
@@ -67,6 +70,7 @@ __all__ = [
     "objection_sentences",
     "percent",
     "read_archive",
+    "row_columns",
     "singular_values",
     "title_of",
     "with_gaps",

@@ -26,6 +26,7 @@ from robustrank.result.observations import (
 )
 from robustrank.result.old_archives import FORMATS, current_header
 from robustrank.result.result import Alternative, Result
+from robustrank.result.table_archive import arrays_of, names, table_of
 
 Matrix = np.ndarray[Any, Any]
 
@@ -47,6 +48,7 @@ _UNDECIDED = ("undecided_rows", "undecided_columns")
 _READ = {
     *("header", "outliers", "residual", "values", "history", "noise_sizes"),
     *(*_FACTORS, *_ALTERNATIVE, *_ENTRIES, *_LABELS, *_UNDECIDED, "group_labels"),
+    *names(),
 }
 
 
@@ -66,6 +68,8 @@ def save(result: Result, path: PathLike) -> None:
             arrays |= dict(zip(_ENTRIES, map(to_numpy, observations.all()), strict=True))
     if result.noise_sizes is not None:
         arrays["noise_sizes"] = to_numpy(result.noise_sizes)
+    if result.table is not None:
+        arrays |= arrays_of(result.table)
     if result.alternative is not None:
         arrays |= {
             "alternative_left": to_numpy(result.alternative.left),
@@ -191,6 +195,7 @@ def _result(arrays: dict[str, Matrix], header: dict[str, Any]) -> Result:
         row_labels=row_labels,
         column_labels=column_labels,
         as_frame=frame,
+        table=table_of(arrays, (len(left), len(right))),
         **plain,
     )
 

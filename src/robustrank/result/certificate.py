@@ -32,6 +32,9 @@ class Status(Enum):
         The measurements are explained, but none depends on some part of the matrix.
     UNDERDETERMINED
         There are too few measurements for this rank.
+    PREDICTIVE
+        Of a table without an exact rank: cells that were left out are predicted clearly better than
+        by the medians of their columns. Nothing is claimed about a low-rank matrix.
     INCONCLUSIVE
         The evidence is not sufficient to certify the matrix; ``certificate.objections`` says why.
 
@@ -56,6 +59,7 @@ class Status(Enum):
     AMBIGUOUS = "ambiguous"
     NOT_IDENTIFIED = "not identified"
     UNDERDETERMINED = "underdetermined"
+    PREDICTIVE = "predictive"
     INCONCLUSIVE = "inconclusive"
 
     @property
@@ -100,6 +104,12 @@ _TEXTS = {
     Status.UNDERDETERMINED: (
         "there are too few measurements to determine a matrix of this rank.",
         "Do not use the result. Add measurements or lower the rank; a higher rank makes it worse.",
+    ),
+    Status.PREDICTIVE: (
+        "cells that were left out are predicted clearly better than by the medians of their "
+        "columns.",
+        "Use the filled and corrected cells with their errors (`error_by_column`), and look at the "
+        "wrong ones (`cells`, `rows`). Nothing is claimed about an exact rank.",
     ),
     Status.INCONCLUSIVE: (
         "the evidence is not sufficient to certify the matrix.",
@@ -193,6 +203,9 @@ class Certificate:
         measurements are rejected for a second solution with half of the support.
     unidentified
         The part of the matrix that no measurement depends on, in words; empty if there is none.
+    skill, least_skill
+        Of a table without an exact rank, the share of the mean square error of the medians of the
+        columns that predictions of left-out cells remove, and three standard errors less.
 
     See Also
     --------
@@ -235,6 +248,13 @@ class Certificate:
     noise_statistics: tuple[float, ...] = ()
     contested: tuple[int, ...] = ()
     unidentified: str = ""
+    skill: float = math.nan
+    least_skill: float = math.nan
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it is that of a table without an exact rank, which is judged by predictions."""
+        return self.required == 0
 
     @property
     def fits_exactly(self) -> bool:
@@ -257,6 +277,9 @@ def conclude(certificate: Certificate, *, second_solution: bool) -> Status:
     All that speaks against a result is in ``certificate.objections``, so that a result without any
     is certified, exactly or up to noise, unless there is a second solution.
     """
+    if certificate.predicts:
+        predictive = certificate.least_skill > 0 and not certificate.objections
+        return Status.PREDICTIVE if predictive else Status.INCONCLUSIVE
     if certificate.unidentified and certificate.required <= certificate.independent:
         return Status.NOT_IDENTIFIED
     if certificate.required > certificate.independent:

@@ -6,7 +6,7 @@ The words depend on plain data only.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from robustrank.result.labels import SHOWN
 
 if TYPE_CHECKING:
     from robustrank.result.result import Result
+    from robustrank.tables import CleanTable
 
 
 # If most entries are zero, the zero matrix is certified: what happened, and what to do next.
@@ -26,8 +27,19 @@ _ZERO = (
 )
 
 
+# If left-out cells of a table are not predicted: what happened, and what to do next.
+_NOT_PREDICTED = (
+    "cells that were left out are not predicted clearly better than by the medians of their "
+    "columns.",
+    "Do not rely on the filled cells: the columns say little about each other, or there are too "
+    "few rows. Missing cells get values near the medians.",
+)
+
+
 def title_of(result: Result) -> str:
     """What a result is, as a heading."""
+    if result.table is not None:
+        return f"A table of {counted(result.shape[0], 'row')} and {result.shape[1]:,} columns"
     by = f" by {result.solver}" if result.solver else ""
     return f"A {result.shape[0]:,} × {result.shape[1]:,} matrix of rank {result.rank}{by}"
 
@@ -49,6 +61,8 @@ def _texts(result: Result) -> tuple[str, str]:
     """What happened, and what to do next, as the status says."""
     if result.certified and result.rank == 0:
         return _ZERO
+    if result.table is not None and result.status is Status.INCONCLUSIVE:
+        return _NOT_PREDICTED
     return result.status.meaning, result.status.advice
 
 
@@ -59,6 +73,8 @@ def noun_of(result: Result) -> str:
 
 def summary_of(result: Result) -> list[tuple[str, str]]:
     """A result in words, as (name, text) rows."""
+    if result.table is not None:
+        return _summary_of_table(result, result.table)
     noun, certificate = noun_of(result), result.certificate
     rejected = int(np.count_nonzero(to_numpy(result.outliers)))
     share = rejected / max(certificate.measurements, 1)
@@ -81,6 +97,59 @@ def summary_of(result: Result) -> list[tuple[str, str]]:
         ("next", result.advice),
     ]
     return [(name, text) for name, text in rows if text]
+
+
+def _summary_of_table(result: Result, table: CleanTable) -> list[tuple[str, str]]:
+    """The result of ``clean`` in words."""
+    missing, seen = int(np.isnan(table.given).sum()), max(result.certificate.measurements, 1)
+    wrong, rows = int(table.wrong.sum()), int(table.wrong_rows.sum())
+    lines = [
+        ("status", f"{result.status.value}: {meaning_of(result)}"),
+        ("stopped", "" if result.stopped is None else f"{result.stopped}"),
+        ("evidence", _evidence_of_table(result, table)),
+        ("objections", objection_sentences(result.certificate, "cells")),
+        ("cells", f"{missing:,} are missing; {wrong:,} of {seen:,} are wrong ({wrong / seen:.1%})"),
+        ("rows", f"{rows:,} of {len(table.given):,} are wrong altogether" if rows else ""),
+        ("columns", _named_columns(result, table)),
+        ("left out", result.data),
+        ("work", _work(result)),
+        ("next", result.advice),
+    ]
+    return [(name, text) for name, text in lines if text]
+
+
+def _evidence_of_table(result: Result, table: CleanTable) -> str:
+    certificate, held_out = result.certificate, table.held_out
+    if result.certified:
+        return explain(certificate, "cells")
+    if not math.isfinite(certificate.skill):
+        return ""
+    return (
+        f"of the mean square error of the medians of their columns, predictions remove "
+        f"{certificate.skill:.0%} (at least {certificate.least_skill:.0%}) at "
+        f"{int(held_out.counts.sum()):,} cells that were left out; {held_out.inside:.0%} of these "
+        "are within their intervals of 90%."
+    )
+
+
+def _named_columns(result: Result, table: CleanTable) -> str:
+    """The columns that are wrong, cannot be predicted, or have no values."""
+    with np.errstate(invalid="ignore"):
+        kinds = {
+            "wrong altogether": table.wrong_columns,
+            "not predicted by the others": table.held_out.skill <= 0,
+            "without values": table.empty_columns,
+        }
+    return "; ".join(
+        f"{what}: {_listed_columns(result, flags)}" for what, flags in kinds.items() if flags.any()
+    )
+
+
+def _listed_columns(result: Result, flags: Any) -> str:
+    numbers = np.flatnonzero(flags)
+    labels = numbers if result.column_labels is None else result.column_labels[numbers]
+    names = ", ".join(str(one) for one in labels[:SHOWN])
+    return f"{names}, … ({len(numbers):,})" if len(numbers) > SHOWN else names
 
 
 def _undecided(result: Result) -> str:

@@ -133,7 +133,7 @@ def labels_from(array: Vector, dtype: str, name: str | None) -> Any:
     return _pandas().Index(array.tolist(), dtype=dtype, name=name)
 
 
-def new_frame(columns: dict[str, Any], labels: Sequence[Any], name: str) -> Any:
+def new_frame(columns: dict[str, Any], labels: Any, name: str | None) -> Any:
     """A data frame with these columns; the labels of its rows have a name."""
     pandas = _pandas("a data frame needs pandas")
     return pandas.DataFrame(columns, index=pandas.Index(labels, name=name))

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.special import stdtrit  # the quantiles of Student's t
+from scipy.special import ndtri, stdtrit  # quantiles of the normal and of Student's t
 
-from robustrank.backend import Array, like, namespace, to_numpy, warn_user
+from robustrank.backend import (
+    Array,
+    Seed,
+    as_generator,
+    check_count,
+    like,
+    namespace,
+    to_numpy,
+    warn_user,
+)
 from robustrank.files import PathLike, physical_memory
 from robustrank.noise import EQUAL, NoiseModel
 from robustrank.result.accuracy import Accuracy, NotCertifiedWarning
@@ -24,6 +33,8 @@ from robustrank.result.history import Attempt, History, StopReason
 from robustrank.result.labels import frame_like, frame_values, is_frame, matched_columns, numbers_of
 from robustrank.result.observations import Measurements, Observations
 from robustrank.result.rank_table import RankTable
+from robustrank.result.table_frames import cells_of, columns_of, rows_of
+from robustrank.tables import CleanTable, RowScores
 
 Vector = np.ndarray[Any, Any]
 
@@ -115,7 +126,10 @@ class Result:
         Whether the matrix was known to be symmetric, by ``symmetric=True`` or ``psd=True``.
     row_labels, column_labels
         The labels of a data frame, or None.
-    observations, as_frame, accuracy, fit_new_rows
+    table
+        If the result is that of ``clean``, a ``CleanTable``: the numbers behind ``frame``,
+        ``cells``, ``rows`` and ``columns``; otherwise None.
+    observations, as_frame, accuracy, fit_new_rows, restored
         What ``residual``, ``entries``, ``matrix``, ``error_bars`` and ``fit_rows`` are computed by.
 
     See Also
@@ -176,6 +190,8 @@ class Result:
     as_frame: Callable[[Any], Any] | None = field(default=None, repr=False)
     accuracy: Callable[[], Accuracy] | None = field(default=None, repr=False)
     fit_new_rows: Callable[..., Any] | None = field(default=None, repr=False)
+    table: CleanTable | None = field(default=None, repr=False)
+    restored: Callable[[Any, Any], Any] | None = field(default=None, repr=False)
 
     @property
     def status(self) -> Status:
@@ -264,6 +280,128 @@ class Result:
         return not isinstance(self.observations, Measurements)
 
     @property
+    def frame(self) -> Any:
+        """The cleaned table, in the form of the one that was passed to ``clean``.
+
+        Missing cells are filled, and wrong ones replaced by what the others of their row predict.
+        Labels, dtypes and order stay; integers and booleans are rounded. Cells of wrong rows that
+        are not wrong by themselves stay as they are; see ``row_outliers``.
+        """
+        table = self._known_table
+        if self.restored is None:
+            filled = table.filled()
+            return filled if self.as_frame is None else self.as_frame(filled)
+        return self.restored(table.filled(), table.replaced)
+
+    @property
+    def row_outliers(self) -> Vector:
+        """The rows of a table that are wrong altogether, boolean."""
+        return self._known_table.wrong_rows
+
+    @property
+    def column_outliers(self) -> Vector:
+        """The columns of a table of which most cells are wrong, boolean."""
+        return self._known_table.wrong_columns
+
+    @property
+    def cells(self) -> Any:
+        """A data frame with a line for each cell that is missing or wrong.
+
+        Its columns are ``row``, ``column``, ``value``, ``expected``, ``standard_error`` (of what is
+        expected, with the noise of the cell) and ``probability`` (that the cell is wrong).
+        """
+        return cells_of(self, self._known_table)
+
+    @property
+    def rows(self) -> Any:
+        """A data frame with a line for each row of a table.
+
+        Its columns are ``verdict``, ``share_missing``, ``share_wrong``, ``distance`` (from the mean
+        along the components) and ``residual`` (distance from the components); the distances of
+        99 % of all normal rows are at most one.
+        """
+        return rows_of(self, self._known_table)
+
+    @property
+    def columns(self) -> Any:
+        """A data frame with a line for each column of a table.
+
+        Its columns are ``verdict``, ``share_missing``, ``share_wrong``, ``noise`` (the standard
+        deviation given all other columns), ``error`` and ``error_of_median`` (of predictions of
+        left-out cells, in the unit of the column) and ``skill`` (the share of the mean square error
+        of the median that predictions remove).
+        """
+        return columns_of(self, self._known_table)
+
+    @property
+    def error_by_column(self) -> Any:
+        """The error of filled cells of each column, from cells that were left out.
+
+        In the unit of the column; a series if the table is a data frame. NaN where too few cells
+        were left out.
+        """
+        return self._known_table.held_out.errors if self.as_frame is None else self.columns["error"]
+
+    def score_rows(self, X: Any = None) -> RowScores:
+        """How unusual the rows of a table are, or new ones with the same columns.
+
+        Parameters
+        ----------
+        X
+            New rows, of shape (k, p), or a data frame with the columns of the table; by default,
+            the rows of the table.
+
+        Returns
+        -------
+        RowScores
+            ``distance`` from the mean along the components and ``residual``, the distance from the
+            components, each relative to the 99 % quantile of normal rows; and ``wrong``.
+        """
+        return self._known_table.scores(None if X is None else self._new_rows(X))
+
+    def draw(self, count: int = 20, rng: Seed = 0) -> Iterator[Any]:
+        """Cleaned tables in which missing and wrong cells are drawn from their distribution.
+
+        A regression on each of them, with the results combined by Rubin's rules, has standard
+        errors that account for what is not known (multiple imputation).
+
+        Parameters
+        ----------
+        count
+            The number of tables.
+        rng
+            Random seed or generator.
+
+        Yields
+        ------
+        table
+            A table like ``frame``.
+        """
+        check_count(count=count)
+        table = self._known_table
+        for values in table.draws(count, as_generator(rng)):
+            if self.restored is not None:
+                yield self.restored(values, table.replaced)
+            else:
+                yield values if self.as_frame is None else self.as_frame(values)
+
+    @property
+    def _known_table(self) -> CleanTable:
+        if self.table is None:
+            raise ValueError("the result is not that of a table; use robustrank.clean(table)")
+        return self.table
+
+    def _new_rows(self, X: Any) -> Vector:
+        columns = self.shape[1]
+        if is_frame(X) and self.column_labels is not None:
+            order = np.argsort(matched_columns(X.columns, self.column_labels))
+            return frame_values(X)[:, order]
+        values = np.asarray(frame_values(X) if is_frame(X) else to_numpy(X), float)
+        if values.ndim != 2 or values.shape[1] != columns:
+            raise ValueError(f"X has shape {values.shape}; expected (rows, {columns})")
+        return values
+
+    @property
     def advice(self) -> str:
         """What to do next: the advice of the status, and what would help."""
         return advice_of(self)
@@ -316,6 +454,8 @@ class Result:
         """
         if columns is not None:
             return self._at(A, columns, self._entries)
+        if self.table is not None:
+            raise ValueError("predict(rows, columns): pass the columns of the cells too")
         xp = namespace(self.left)
         if hasattr(A, "measure"):
             return A.measure(self.left, self.right)
@@ -345,7 +485,8 @@ class Result:
         Returns
         -------
         numpy.ndarray
-            The standard errors, of the shape of the predictions.
+            The standard errors, of the shape of the predictions. Those of a table include the noise
+            of the cell.
 
         Raises
         ------
@@ -366,6 +507,9 @@ class Result:
         >>> result.standard_error([0, 3], [2, 5]).shape
         (2,)
         """
+        if self.table is not None:
+            deviation = self.table.deviation
+            return np.asarray(self._at(A, columns, lambda i, j: deviation[i, j]))
         return self._error(self._known_accuracy(), A, columns)
 
     def interval(
@@ -407,10 +551,14 @@ class Result:
         >>> bool((low < high).all())
         True
         """
-        accuracy = self._known_accuracy()
-        error, center = self._error(accuracy, A, columns), to_numpy(self.predict(A, columns))
         if not (isinstance(level, (int, float)) and 0 < level < 1):
             raise ValueError(f"level={level!r}; expected a number between 0 and 1")
+        if self.table is not None:
+            error, center = self.standard_error(A, columns), self.predict(A, columns)
+            half = float(ndtri((1 + level) / 2)) * error
+            return center - half, center + half
+        accuracy = self._known_accuracy()
+        error, center = self._error(accuracy, A, columns), to_numpy(self.predict(A, columns))
         if noise:
             error = np.hypot(error, accuracy.deviation * self.noise_model.at(center))
         half = float(stdtrit(max(accuracy.redundancy, 1), (1 + level) / 2)) * error
@@ -449,6 +597,9 @@ class Result:
         to five deviations, residuals of outliers are taken to be as dense everywhere, and beyond
         that all are outliers. If the fit is exact, the probabilities are zero and one.
         """
+        if self.table is not None:
+            probability = self.table.probability
+            return probability if self.as_frame is None else self.as_frame(probability)
         values = self._known_accuracy().outlier_probabilities()
         arranged = self.observations.arranged(values, tuple(self.outliers.shape))
         return arranged if self.as_frame is None else self.as_frame(arranged)
@@ -589,6 +740,8 @@ class Result:
         return namespace(values).reshape(values, shape)
 
     def _entries(self, rows: Vector, columns: Vector) -> Array:
+        if self.table is not None:
+            return self.table.expected[rows, columns]
         xp = namespace(self.left)
         P, Q = (
             xp.take(factor, xp.asarray(at, device=like(factor)["device"]), axis=0)

@@ -1,5 +1,22 @@
 """Tables without an exact rank: a robust normal model of their rows."""
 
-from robustrank.tables.model import Explained, TableModel, fit_table
+from robustrank.tables.clean_table import CleanTable, RowScores
+from robustrank.tables.held_out import HeldOut, held_out
+from robustrank.tables.model import Explained, TableModel, first_model, fit_table
+from robustrank.tables.normal import Normal
+from robustrank.tables.units import Mask, Units, Values
 
-__all__ = ["Explained", "TableModel", "fit_table"]
+__all__ = [
+    "CleanTable",
+    "Explained",
+    "HeldOut",
+    "Mask",
+    "Normal",
+    "RowScores",
+    "TableModel",
+    "Units",
+    "Values",
+    "first_model",
+    "fit_table",
+    "held_out",
+]

@@ -4,8 +4,8 @@ In robust units of each column, correct rows are normal; single cells may be wro
 wrong altogether, and cells may be missing. Three things are repeated until the covariance no longer
 changes: reject the cells that contradict the others of their row (``wrong_cells``), reject the rows
 that independent cells explain better, and estimate the mean and the covariance of what is left by
-a step of expectation–maximization, shrunk as much as predictions of left-out rows ask
-for (``shrinkage``).
+a step of expectation–maximization, shrunk as much as predictions of left-out rows ask for
+(``shrinkage``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import SupportsInt
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, ndtri
 
 from robustrank.tables.normal import Given, Normal
 from robustrank.tables.separated import separated_rows
@@ -36,11 +36,11 @@ _TOLERANCE = 1e-3  # largest change of a correlation in the last sweep
 _START = 0.05  # the first share of wrong cells and of wrong rows
 _SHARES = 1e-3, 0.4  # the range of these shares
 _SMALLEST = 1e-6  # variance of a column in robust units: its values are equal up to rounding
+_FAR = 3.5  # robust deviations of the logarithm of the distance, of wrong rows
+_MOST_REJECTED = 0.3  # of the cells of a row that does not stand out
 _GROUPS = 3  # of rows that are separated from the others
 _CONFIRMED = 0.5  # of such a group must be wrong rows without it
 _BEYOND = 0.25  # predictions are within the range of the column, and this share of it beyond
-
-Report = Callable[[float], None]  # the finished share
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +80,7 @@ class TableModel:
     wrong_cells: float
     wrong_rows: float
     weight: float  # of the prior of the covariance, in rows
+    usual: float  # largest mean squared distance of the cells of rows that are not wrong
     low: Values  # the range of predictions, in robust units
     high: Values
     sweeps: int = 0
@@ -119,7 +120,10 @@ class TableModel:
         """The used cells, what they say about the others, and the rows that are wrong."""
         used = consistent_cells(self.normal, self._cells(data))
         given = self.normal.given(data.scaled, used)
-        return used, given, self._row_odds(data, used, given) > 0
+        # Without this, heavy tails are taken for wrong rows.
+        rejected = 1 - used.sum(axis=1) / np.maximum(data.seen.sum(axis=1), 1)
+        far = (_mean_distances(given) > self.usual) | (rejected > _MOST_REJECTED)
+        return used, given, far & (self._row_odds(data, used, given) > 0)
 
     def _row_odds(self, data: _Data, used: Mask, given: Given) -> Values:
         """The log odds that rows are wrong.
@@ -135,6 +139,9 @@ class TableModel:
         prior = math.log(self.wrong_rows) - math.log1p(-self.wrong_rows)
         right = given.log_density() + binomial
         return np.asarray(independent - np.log(seen + 1) + prior - right)
+
+
+Report = Callable[[float, TableModel], None]  # the finished share, and the model so far
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,9 +166,9 @@ def fit_table(
     table: Values, report: Report | None = None, start: TableModel | None = None
 ) -> TableModel:
     """The model of a table with NaN for missing cells, (n, p) with at least two rows."""
-    units = robust_units(table) if start is None else start.units
-    data = _Data.of(table, units)
-    model = _converged(start or _first_model(data, units), data, report)
+    model = start or first_model(table)
+    data = _Data.of(table, model.units)
+    model = _converged(model, data, report)
     for _ in range(_GROUPS):
         used, given, wrong_rows = model._sorted(data)
         group = ~wrong_rows
@@ -179,33 +186,36 @@ def _converged(model: TableModel, data: _Data, report: Report | None) -> TableMo
     for sweep in range(_SWEEPS):
         previous, model = model, _estimated(model, data, *model._sorted(data))
         if report is not None:
-            report((sweep + 1) / _SWEEPS)
+            report((sweep + 1) / _SWEEPS, model)
         if _change(previous.normal, model.normal) < _TOLERANCE:
             break
     return replace(model, sweeps=sweep + 1)
 
 
-def _first_model(data: _Data, units: Units) -> TableModel:
+def first_model(table: Values) -> TableModel:
+    """The model from which the fit starts."""
+    units = robust_units(table)
+    data = _Data.of(table, units)
     normal = first_normal(data.scaled, data.usable)
     nothing = np.zeros(data.scaled.shape[1])
-    return TableModel(units, normal, _START, _START, math.nan, nothing, nothing)
+    return TableModel(units, normal, _START, _START, math.nan, 0.0, nothing, nothing)
 
 
 def _estimated(
     model: TableModel, data: _Data, used: Mask, given: Given, wrong_rows: Mask
 ) -> TableModel:
     """The model of the used cells of correct rows."""
+    usual = _usual_distance(given)
     rows = ~wrong_rows
     if np.count_nonzero(rows) < 2:  # nothing agrees; keep all
         rows = np.ones_like(rows)
     if not rows.all():
         given = model.normal.given(data.scaled[rows], used[rows])
     count = len(given.used)
-    completed, covariance = given.completed(), model.normal.covariance
+    completed = given.completed()
     mean = completed.mean(axis=0)
     centered = completed - mean
-    unknown = count * covariance - covariance @ given.information @ covariance
-    place = np.arange(len(unknown))
+    unknown, place = given.unknown, np.arange(data.scaled.shape[1])
     unknown[place, place] += np.maximum(_SMALLEST * count - np.sum(centered**2, axis=0), 0.0)
     unused = np.count_nonzero(~given.used, axis=1)
     shrunken, weight = shrunk(centered, (unknown + unknown.T) / 2, unused)
@@ -217,6 +227,7 @@ def _estimated(
         wrong_cells=_share(rejected, np.count_nonzero(data.seen[rows])),
         wrong_rows=_share(np.count_nonzero(wrong_rows), len(rows)),
         weight=weight,
+        usual=usual,
         low=low,
         high=high,
     )
@@ -234,6 +245,20 @@ def _range(given: Given) -> tuple[Values, Values]:
 def _share(count: SupportsInt, total: SupportsInt) -> float:
     """A share with one half added to the count, and limited."""
     return float(np.clip((int(count) + 0.5) / (int(total) + 1), *_SHARES))
+
+
+def _mean_distances(given: Given) -> Values:
+    """The squared distance of each row from the mean, for each used cell."""
+    return np.asarray(given.distances() / np.maximum(given.used.sum(axis=1), 1))
+
+
+def _usual_distance(given: Given) -> float:
+    """The largest mean distance of rows that do not differ from the model more than others do."""
+    logarithms = np.log(np.maximum(_mean_distances(given), np.finfo(float).tiny))
+    middle = np.median(logarithms)
+    spread = np.median(np.abs(logarithms - middle)) / ndtri(0.75)
+    of_normal = math.sqrt(2 / max(float(np.median(given.used.sum(axis=1))), 1.0))
+    return math.exp(middle + _FAR * max(float(spread), of_normal))
 
 
 def _change(before: Normal, after: Normal) -> float:

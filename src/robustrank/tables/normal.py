@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -50,20 +50,16 @@ class Normal:
         """What the used cells of each row say about its cells."""
         a, diagonal, variance = (np.zeros(table.shape) for _ in range(3))
         log_determinant = np.zeros(len(table))
-        information = np.zeros_like(self.covariance)
+        unknown = np.zeros_like(self.covariance)
         for rows in blocks(used):
-            part = _Unused.of(self.precision, used[rows])
+            part = Unused.of(self.precision, used[rows])
             centered = self.centered(table[rows], used[rows])
             a[rows] = np.where(used[rows], part.applied(centered), 0.0)
             diagonal[rows] = np.where(used[rows], part.diagonal(), 0.0)
             variance[rows] = part.variance()
             log_determinant[rows] = part.log_determinant()
-            information += part.total()
-        return Given(self, table, used, a, diagonal, variance, log_determinant, information)
-
-    def of_rows(self, used: Mask) -> Values:
-        """B of each row, (n, p, p)."""
-        return _Unused.of(self.precision, used).matrices()
+            unknown += part.total()
+        return Given(self, table, used, a, diagonal, variance, log_determinant, unknown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +73,12 @@ class Given:
     diagonal: Values  # of B
     unused_variance: Values
     log_determinant: Values
-    information: Values  # the sum of B over the rows, (p, p)
+    unknown: Values  # the sum over the rows of the covariance of their unused cells, (p, p)
+
+    def of_rows(self, rows: Indices) -> Given:
+        """The same for some rows; ``unknown`` stays that of all."""
+        names = ("table", "used", "a", "diagonal", "unused_variance", "log_determinant")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     def completed(self) -> Values:
         """The values of the used cells, and the expected ones of the others."""
@@ -107,7 +108,7 @@ class Given:
         return np.asarray(1 / np.where(self.used, self.diagonal, 1.0))
 
 
-class _Unused(NamedTuple):
+class Unused(NamedTuple):
     """The unused cells of a block of rows, the K of the row with most; others have fewer."""
 
     precision: Values
@@ -118,7 +119,7 @@ class _Unused(NamedTuple):
     shape: tuple[int, int]
 
     @classmethod
-    def of(cls, precision: Values, used: Mask) -> _Unused:
+    def of(cls, precision: Values, used: Mask) -> Unused:
         counts = np.count_nonzero(~used, axis=1)
         most = int(counts.max(initial=0))
         columns = np.argsort(used, axis=1, kind="stable")[:, :most]
@@ -155,15 +156,24 @@ class _Unused(NamedTuple):
         return np.asarray(whole + np.linalg.slogdet(self.inverse)[1])
 
     def total(self) -> Values:
-        """The sum of B over the rows."""
-        columns = self.shape[1]
-        left = (self.inverse @ self.rows).reshape(-1, columns)
-        return np.asarray(self.shape[0] * self.precision - left.T @ self.rows.reshape(-1, columns))
+        """The sum over the rows of the covariance of their unused cells, (p, p)."""
+        size = self.shape[1]
+        places = self.columns[:, :, None] * size + self.columns[:, None, :]
+        values = self.inverse * (self.valid[:, :, None] & self.valid[:, None, :])
+        total = np.bincount(places.reshape(-1), values.reshape(-1), minlength=size * size)
+        return np.asarray(total.reshape(size, size))
 
-    def matrices(self) -> Values:
-        """B of each row."""
-        transposed = np.swapaxes(self.rows, 1, 2)
-        return np.asarray(self.precision - transposed @ (self.inverse @ self.rows))
+    def column(self, rows: Indices, columns: Indices) -> Values:
+        """A column of B for some of the rows."""
+        own = self.rows[rows, :, columns]
+        weights = (self.inverse[rows] @ own[:, :, None])[:, None, :, 0]
+        return self.precision[columns] - (weights @ self.rows[rows])[:, 0]
+
+    def covariance(self, columns: Indices) -> Values:
+        """The covariance of the errors of predictions of unused cells, which come in any order."""
+        place = np.argmax(self.columns[:, None, :] == columns[:, :, None], axis=2)
+        wide = np.take_along_axis(self.inverse, place[:, :, None], axis=1)
+        return np.take_along_axis(wide, place[:, None, :], axis=2)
 
 
 def blocks(used: Mask) -> Iterator[Indices]:

@@ -16,13 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtri
 
-from robustrank.tables.normal import LOG_2_PI, ROUNDING, Normal
+from robustrank.tables.normal import LOG_2_PI, ROUNDING, Given, Normal, Unused, blocks
 from robustrank.tables.units import Indices, Mask, Values
 
 _MOST = 0.5  # of the cells of a row can be rejected
 _MEDIAN = chdtri(1, 0.5)  # of the square of a standard normal number
 _PRIOR = 4.0  # so many cells, with noise of the usual size, are added to those of each row
-_ROWS = 4_000_000  # numbers in the matrices B of the rows that are treated at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +39,12 @@ class Cells:
             normal = -(LOG_2_PI + np.log(variances) + squares / variances) / 2
         odds = log_density_of_wrong(self.table) + math.log(self.share / (1 - self.share))
         return np.where(self.tested, odds - normal, -np.inf)
+
+    def at(self, columns: Indices) -> Cells:
+        """Some cells of each row; all of them are tested."""
+        table = np.take_along_axis(self.table, columns, axis=1)
+        usable = np.take_along_axis(self.usable, columns, axis=1)
+        return Cells(table, usable, np.ones(columns.shape[1], bool), self.share)
 
     def of(self, rows: Indices) -> Cells:
         """Some of the rows."""
@@ -66,87 +71,90 @@ def consistent_cells(normal: Normal, cells: Cells) -> Mask:
     given = normal.given(cells.table, cells.usable)
     squares = (given.a * given.variance()) ** 2
     odds = np.where(cells.usable, cells.log_odds(squares, given.variance()), -np.inf)
-    suspicious = np.flatnonzero(odds.max(axis=1, initial=-np.inf) > 0)
+    suspicious = odds.max(axis=1, initial=-np.inf) > 0
     kept = cells.usable.copy()
-    step = max(_ROWS // normal.covariance.size, 1)
-    order = suspicious[np.argsort(cells.usable[suspicious].sum(axis=1), kind="stable")]
-    for first in range(0, len(order), step):
-        rows = order[first : first + step]
-        search = _Search(normal, cells.of(rows))
+    for block in blocks(cells.usable[suspicious]):
+        rows = np.flatnonzero(suspicious)[block]
+        search = _Search(given.of_rows(rows), cells.of(rows))
         search.reject()
-        search.take_back()
-        kept[rows] = search.used
+        kept[rows] = search.used | search.taken_back()
     return kept
 
 
 class _Search:
-    """The cells of a few rows, rejected and taken back one at a time in each row."""
+    """The cells of a few rows, rejected and taken back one at a time in each row.
 
-    def __init__(self, normal: Normal, cells: Cells) -> None:
-        self._normal, self._cells = normal, cells
+    If cell j is rejected, B loses v vᵀ with v = B_j / √B_jj. These vectors are kept instead of B.
+    """
+
+    def __init__(self, given: Given, cells: Cells) -> None:
+        self._normal, self._cells = given.normal, cells
         self.used = cells.usable.copy()
-        self._B = normal.of_rows(self.used) * self.used[:, :, None] * self.used[:, None, :]
-        centered = normal.centered(cells.table, self.used)
-        self._a = (self._B @ centered[:, :, None])[:, :, 0]
+        self._unused = Unused.of(given.normal.precision, self.used)
+        self._a, self._diagonal = given.a.copy(), given.diagonal.copy()
+        self._rejected: list[Values] = []
 
     def reject(self) -> None:
         """Reject cells as long as one of a row is more probably wrong than not."""
         left = np.floor(_MOST * self.used.sum(axis=1))
         active = np.arange(len(self.used))
         while len(active):
-            odds = self._odds_of_used(active)
+            odds = self._odds(active)
             worst = odds.argmax(axis=1)
             more = (odds[np.arange(len(active)), worst] > 0) & (left[active] > 0)
             active, worst = active[more], worst[more]
             left[active] -= 1
             self._drop(active, worst)
 
-    def take_back(self) -> None:
-        """Take cells back that agree with the used ones, given the noise of their row."""
-        scales = row_scales(self.used, self._a, np.einsum("ijj->ij", self._B))
-        active = np.flatnonzero((self._cells.usable & ~self.used).any(axis=1))
-        while len(active):
-            residual, variance, gain = self._predicted(active)
-            rejected = self._cells.usable[active] & ~self.used[active]
-            scaled = variance * scales[active, None]
-            odds = self._cells.of(active).log_odds(residual**2, scaled)
-            odds = np.where(rejected, odds, np.inf)
-            best, place = odds.argmin(axis=1), np.arange(len(active))
-            more = odds[place, best] <= 0
-            active, best, place = active[more], best[more], place[more]
-            vector = -gain[place, :, best]
-            vector[np.arange(len(active)), best] += 1
-            root = np.sqrt(variance[place, best])[:, None]
-            self._add(active, best, vector / root, residual[place, best] / root[:, 0])
+    def taken_back(self) -> Mask:
+        """The rejected cells that agree with the used ones, given the noise of their row."""
+        scales = row_scales(self.used, self._a, self._diagonal)
+        rejected = self._cells.usable & ~self.used
+        most = int(rejected.sum(axis=1).max(initial=0))
+        columns = np.argsort(~rejected, axis=1, kind="stable")[:, :most]
+        residual, covariance = self._predicted(columns)
+        cells, place = self._cells.at(columns), np.arange(len(columns))
+        open_ = np.take_along_axis(rejected, columns, axis=1)
+        back = np.zeros_like(rejected)
+        while open_.any():
+            variance = np.diagonal(covariance, axis1=1, axis2=2)
+            odds = cells.log_odds(residual**2, variance * scales[:, None])
+            best = np.where(open_, odds, np.inf).argmin(axis=1)
+            more = open_[place, best] & (odds[place, best] <= 0)
+            open_ &= more[:, None]
+            open_[place, best] = False
+            rows, chosen = place[more], best[more]
+            back[rows, columns[rows, chosen]] = True
+            own = covariance[rows, :, chosen]
+            share = own / own[np.arange(len(rows)), chosen][:, None]
+            residual[rows] -= share * residual[rows, chosen][:, None]
+            covariance[rows] -= share[:, :, None] * own[:, None, :]
+        return back
 
-    def _odds_of_used(self, rows: Indices) -> Values:
-        diagonal = np.einsum("ijj->ij", self._B[rows])
+    def _odds(self, rows: Indices) -> Values:
         with np.errstate(divide="ignore", invalid="ignore"):
-            squares, variances = (self._a[rows] / diagonal) ** 2, 1 / diagonal
+            variances = 1 / self._diagonal[rows]
+            squares = (self._a[rows] * variances) ** 2
         odds = self._cells.of(rows).log_odds(squares, variances)
         return np.where(self.used[rows], odds, -np.inf)
 
     def _drop(self, rows: Indices, columns: Indices) -> None:
-        vector = self._B[rows, :, columns]
-        root = np.sqrt(vector[np.arange(len(rows)), columns])[:, None]
-        residual = self._a[rows, columns] / root[:, 0]
-        vector = vector / root
-        self._B[rows] -= vector[:, :, None] * vector[:, None, :]
-        self._a[rows] -= vector * residual[:, None]
-        self._B[rows, columns, :] = self._B[rows, :, columns] = 0.0
-        self._a[rows, columns] = 0.0
+        own = np.sqrt(self._diagonal[rows, columns])
+        vector = self._unused.column(rows, columns)
+        for earlier in self._rejected:
+            vector -= earlier[rows] * earlier[rows, columns][:, None]
+        vector = np.where(self.used[rows], vector, 0.0) / own[:, None]
+        self._a[rows] -= vector * (self._a[rows, columns] / own)[:, None]
+        least = ROUNDING * np.diagonal(self._normal.precision)
+        self._diagonal[rows] = np.maximum(self._diagonal[rows] - vector**2, least)
+        self._a[rows, columns], self._diagonal[rows, columns] = 0.0, 0.0
         self.used[rows, columns] = False
+        kept = np.zeros_like(self._a)
+        kept[rows] = vector
+        self._rejected.append(kept)
 
-    def _add(self, rows: Indices, columns: Indices, vector: Values, residual: Values) -> None:
-        self._B[rows] += vector[:, :, None] * vector[:, None, :]
-        self._a[rows] += vector * residual[:, None]
-        self.used[rows, columns] = True
-
-    def _predicted(self, rows: Indices) -> tuple[Values, Values, Values]:
-        """Residual and variance of all cells given the used ones, and B Σ."""
-        covariance = self._normal.covariance
-        gain = self._B[rows] @ covariance
-        expected = self._normal.mean + self._a[rows] @ covariance
-        variance = np.diagonal(covariance) - np.einsum("jk,ikj->ij", covariance, gain)
-        variance = np.maximum(variance, ROUNDING * np.diagonal(covariance))
-        return self._cells.table[rows] - expected, variance, gain
+    def _predicted(self, columns: Indices) -> tuple[Values, Values]:
+        """The residuals of unused cells, and the covariance of the errors of their predictions."""
+        given = self._normal.given(self._cells.table, self.used)
+        residual = np.take_along_axis(self._cells.table - given.completed(), columns, axis=1)
+        return residual, Unused.of(self._normal.precision, self.used).covariance(columns)

@@ -1,0 +1,270 @@
+"""``clean``: tables of which some cells are missing, some wrong, and some rows broken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from robustrank.api.complete import complete
+from robustrank.api.running import new_run, returned
+from robustrank.backend import Seed, as_generator, limited_blas_threads, threads_for
+from robustrank.certificate import NOISE_LIMIT
+from robustrank.inputs.tables import TableInput, table_input
+from robustrank.linalg import Factors
+from robustrank.result import Certificate, Check, Result, SampledObservations
+from robustrank.run import Callback, Progress, Run
+from robustrank.tables import (
+    CleanTable,
+    Mask,
+    TableModel,
+    Values,
+    first_model,
+    fit_table,
+    held_out,
+)
+
+_MOST_WRONG = 0.5  # of the cells of a row that is not wrong altogether
+# Of a longer table, the model is fitted to this number of random rows, at least 20 for each column:
+# with more, the errors of predictions would decrease by less than 3 %.
+_ROWS, _ROWS_FOR_EACH_COLUMN = 5_000, 20
+
+
+def clean(
+    table: Any,
+    *,
+    ignore: Iterable[Any] = (),
+    callback: Callback | None = None,
+    time_limit: float | None = None,
+    rng: Seed = 0,
+) -> Result:
+    """Fill, correct and explain a table of which some cells and rows cannot be trusted.
+
+    Nothing is assumed about an exact rank: the columns may have different units and noise, and
+    what is claimed is how well cells are predicted that were left out.
+
+    Parameters
+    ----------
+    table
+        A pandas data frame, a matrix in which NaN marks missing cells (an array or a masked array),
+        or an ``xarray.DataArray``, whose rows are its first dimension. Rows are samples, columns
+        are features. Infinite cells are wrong. Columns of a data frame that are not numbers stay as
+        they are.
+    ignore
+        Names of further columns of a data frame that stay as they are, such as a number that is
+        only a name.
+    callback
+        Called with a ``Progress`` object after every step; return True to stop.
+    time_limit
+        Seconds after which the run ends with what was found until then.
+    rng
+        Random seed or generator, for the cells that are left out to measure the errors. None: a
+        different seed in every call.
+
+    Returns
+    -------
+    Result
+        ``frame`` is the table with missing cells filled and wrong ones replaced, in the form of
+        ``table``. ``cells``, ``rows`` and ``columns`` say what is wrong, and
+        ``error_by_column`` how accurate the filled cells are. The status is PREDICTIVE if cells
+        that were left out are predicted better than by the medians of their columns, or RECOVERED
+        or ESTIMATED if the table has a low rank and this can be certified.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError
+        If the input is invalid; the message says what was passed and what is expected.
+    Interrupted
+        On Ctrl-C. It is a KeyboardInterrupt with the result so far in ``result``.
+
+    See Also
+    --------
+    robustrank.complete : If the table is a matrix of exactly low rank.
+    robustrank.estimators.RobustImputer : The same model in a pipeline of scikit-learn.
+
+    Notes
+    -----
+    In robust units of each column, correct rows are normal with a covariance that is estimated from
+    the cells that agree with it, and shrunk as far as the evidence asks for. A cell is wrong if the
+    others of its row predict something else. The guide has the details.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robustrank as rr
+    >>> rng = np.random.default_rng(1)
+    >>> size = rng.standard_normal((200, 1))
+    >>> X = size * [1, 20, 0.3, 500] + rng.standard_normal((200, 4)) * [0.3, 5, 0.1, 100]
+    >>> X[7, 1] = 400  # a typing error
+    >>> X[3, 2] = np.nan
+    >>> result = rr.clean(X)
+    >>> result.status.name
+    'PREDICTIVE'
+    >>> np.argwhere(result.outliers).tolist()
+    [[7, 1]]
+    >>> bool(np.isfinite(result.frame).all())
+    True
+    """
+    run, generator = new_run(callback, time_limit), as_generator(rng)
+    data = table_input(table, ignore)
+    return returned(run, _cleaned(data, generator, run))
+
+
+def _cleaned(data: TableInput, rng: np.random.Generator, run: Run) -> Result:
+    """The result for a table, also if the run is stopped."""
+    watch = _Watch(run)
+    exact: Result | None = None
+    found: CleanTable | None = None
+    with np.errstate(all="ignore"), limited_blas_threads(threads_for(data.values.size)):
+        with run:
+            sample = _sample(data.values, rng)
+            model = fit_table(sample, watch.during("normal model"))
+            errors = held_out(sample, model, model.explain(sample), rng, watch.during("held out"))
+            explained = model.explain(data.values)
+            found = CleanTable.of(data.values, model, explained, errors)
+            if _is_nearly_exact(model):
+                exact = _exact(found, rng, run)
+        if found is None:
+            model = watch.latest or first_model(data.values)
+            found = CleanTable.unfinished(data.values, model, model.explain(data.values))
+        return _result(data, found, exact, run, watch.steps)
+
+
+def _sample(values: Values, rng: np.random.Generator) -> Values:
+    """The rows that the model is fitted to: all, or some of a long table."""
+    rows, columns = values.shape
+    most = max(_ROWS, _ROWS_FOR_EACH_COLUMN * columns)
+    return values if rows <= most else values[np.sort(rng.choice(rows, most, replace=False))]
+
+
+class _Watch:
+    """Keeps the latest model, and reports the progress."""
+
+    def __init__(self, run: Run) -> None:
+        self._run, self.steps = run, 0
+        self.latest: TableModel | None = None
+
+    def during(self, stage: str) -> Callable[[float, TableModel], None]:
+        """What a stage reports its progress to."""
+
+        def report(fraction: float, model: TableModel) -> None:
+            self.latest = self.latest if stage == "held out" else model
+            self.steps += 1
+            check = Check(self.steps, math.nan, math.nan, 0, self._run.seconds, math.nan)
+            self._run.report(Progress(stage, fraction, check, lambda: _no_factors(model)))
+            self._run.check()
+
+        return report
+
+
+def _no_factors(model: TableModel) -> Factors:
+    """The mean of the rows, which is all that a model says without a table."""
+    return np.ones((1, 1)), np.asarray(model.mean)[:, None]
+
+
+def _is_nearly_exact(model: TableModel) -> bool:
+    """Whether a low-rank matrix could be certified: the other columns determine most columns."""
+    normal = model.normal
+    noise = 1 / (np.diagonal(normal.precision) * np.diagonal(normal.covariance))
+    return bool(np.median(noise) <= NOISE_LIMIT**2)
+
+
+def _exact(found: CleanTable, rng: np.random.Generator, run: Run) -> Result | None:
+    """A certified low-rank matrix, in robust units; None if there is none."""
+    units = found.model.units
+    scaled = np.where(np.isinf(found.given), np.inf, (found.given - units.center) / units.scale)
+    left = None if run.ends is None else max(run.ends - run.began - run.seconds, 0.0)
+    if left == 0.0:
+        return None
+    result = complete(scaled, rng=rng, callback=run.callback, time_limit=left)
+    return result if result.certified else None
+
+
+def _of_low_rank(found: CleanTable, exact: Result) -> CleanTable:
+    """The table as a certified low-rank matrix explains it, where that is determined."""
+    decided = np.ones(found.given.shape, bool)
+    decided[exact.undecided_rows], decided[:, exact.undecided_columns] = False, False
+    units, matrix = found.model.units, np.asarray(exact.matrix)
+    outliers = np.asarray(exact.outliers)
+    seen = ~np.isnan(found.given)
+    rows, columns = np.indices(matrix.shape)
+    errors = np.hypot(exact.standard_error(rows, columns), exact.noise)
+    wrong_rows = np.sum(outliers & seen, axis=1) > _MOST_WRONG * np.sum(seen, axis=1)
+    wrong_rows[exact.undecided_rows] |= found.wrong_rows[exact.undecided_rows]
+    odds = np.where(outliers, np.inf, -np.inf)
+    return replace(
+        found,
+        expected=np.where(decided, units.original(matrix), found.expected),
+        deviation=np.where(decided, units.scale * errors, found.deviation),
+        wrong=np.where(decided, outliers & seen, found.wrong),
+        log_odds=np.where(decided, odds, found.log_odds),
+        wrong_rows=wrong_rows,
+    )
+
+
+def _result(
+    data: TableInput, found: CleanTable, exact: Result | None, run: Run, steps: int
+) -> Result:
+    units, rows = found.model.units, len(found.given)
+    if exact is None:
+        left, right = found.factors()
+        certificate, noise, solver = _certificate(found), math.nan, "normal model"
+    else:
+        found = _of_low_rank(found, exact)
+        left = np.hstack([np.asarray(exact.left), np.ones((rows, 1))])
+        scaled = units.scale[:, None] * np.asarray(exact.right)
+        right = np.hstack([scaled, units.center[:, None]])
+        certificate, noise, solver = exact.certificate, exact.noise, exact.solver
+    at = np.nonzero(~np.isnan(found.given))
+    residual = (found.given - left @ right.T)[at]
+    ignored = f"left as they are: {', '.join(data.ignored)}" if data.ignored else ""
+    return Result(
+        left=left,
+        right=right,
+        outliers=found.wrong if data.as_frame is None else data.as_frame(found.wrong),
+        certificate=certificate,
+        observations=SampledObservations(at[0], at[1], residual),
+        noise=noise,
+        typical_size=1.0,
+        stopped=run.stopped,
+        undecided_columns=_named(found.empty_columns, data.column_labels),
+        solver=solver,
+        iterations=steps,
+        seconds=run.seconds,
+        data=ignored,
+        row_labels=data.row_labels,
+        column_labels=data.column_labels,
+        as_frame=data.as_frame,
+        table=found,
+        restored=data.restored,
+    )
+
+
+def _certificate(found: CleanTable) -> Certificate:
+    """What is known about a table without an exact rank: how well left-out cells are predicted."""
+    seen = int(np.count_nonzero(np.isfinite(found.given)))
+    columns = found.given.shape[1]
+    used = int(np.count_nonzero(~found.replaced & ~found.wrong_rows[:, None]))
+    return Certificate(
+        measurements=seen,
+        independent=seen,
+        exact_fits=0,
+        inliers=used,
+        supporting=used,
+        required=0,
+        degrees_of_freedom=columns * (columns + 3) // 2,
+        tolerance=0.0,
+        decided_rows=int(np.count_nonzero(~found.wrong_rows)),
+        decided_columns=int(np.count_nonzero(~found.empty_columns)),
+        skill=found.held_out.skill_of_all,
+        least_skill=found.held_out.least_skill,
+        held_out_share=found.held_out.inside,
+    )
+
+
+def _named(flags: Mask, labels: Any) -> Any:
+    numbers = np.flatnonzero(flags)
+    return numbers if labels is None else np.asarray(labels[numbers])

@@ -1,0 +1,125 @@
+"""``robustrank clean``: fill, correct and explain a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from robustrank import api
+from robustrank.api import Interrupted
+from robustrank.cli.clean_tables import (
+    GivenTable,
+    read_given,
+    write_cells,
+    write_cleaned,
+    write_rows,
+)
+from robustrank.cli.complete import print_summary
+from robustrank.cli.data import PAGE_SUFFIXES, check_files
+from robustrank.cli.progress import meter, stage_callback
+from robustrank.cli.writing import without_interruption
+from robustrank.report import require_report_libraries, write_report
+from robustrank.result import Result, Status
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("data", type=_FILE)
+@click.option(
+    "--index",
+    metavar="COLUMN",
+    help="The column that names the rows, by name or by number from 1. By default the first one, "
+    "if it is text or has no name, and its names differ; otherwise rows are called by their line.",
+)
+@click.option(
+    "--ignore",
+    metavar="COLUMN",
+    multiple=True,
+    help="A column of numbers that stays as it is, such as a number that is only a name. May be "
+    "given several times. Columns of text stay as they are anyway.",
+)
+@click.option(
+    "--long",
+    nargs=3,
+    metavar="ROW COLUMN VALUE",
+    help="DATA has one cell in each line: the columns that name its row and its column, and the "
+    "one that has its value.",
+)
+@click.option("--time-limit", type=float, help="Seconds after which the run ends.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@click.option(
+    "-o",
+    "--out",
+    type=_FILE,
+    help="The cleaned table: .csv (as DATA, with other numbers only where cells are missing or "
+    "wrong) or .npy (the numbers).",
+)
+@click.option(
+    "--cells",
+    type=_FILE,
+    help="A .csv file with a line for each cell that is missing or wrong: its value, what is "
+    "expected, the standard error of that, and the probability that the cell is wrong.",
+)
+@click.option(
+    "--rows",
+    type=_FILE,
+    help="A .csv file with a line for each row: whether it is wrong altogether, and how unusual.",
+)
+@click.option("--report", type=_FILE, help="Write a report page to this .html file.")
+@click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor summary.")
+def clean(data: Path, report: Path | None, quiet: bool, **given: Any) -> int:
+    """Fill and correct the table in DATA, and say which cells and rows are wrong.
+
+    Rows are samples, columns are features, which may have different units. Missing cells are empty,
+    NA or NaN. Tables are CSV files (also with semicolons, decimal commas, comments, or compressed
+    by gzip), Parquet, Feather or Arrow. The numbers may also be in an .npy file, or in an .npz,
+    .mat or HDF5 file, as in file.h5:/X.
+
+    \b
+    robustrank clean table.csv --out clean.csv --cells wrong-cells.csv --report page.html
+    robustrank clean table.csv --index sample --ignore batch --out clean.csv --rows rows.csv
+    robustrank clean long.csv --long sample feature value --out clean.csv
+
+    Ctrl-C stops the run; the result so far is still written.
+
+    Exit status: 0 if left-out cells are predicted better than by the medians of their columns, or
+    if the table has a low rank that is certified; 1 if not, or if the run was stopped before that
+    was known; 2 for invalid input or another error.
+    """  # noqa: D301
+    tables = [(given[name], (".csv",)) for name in ("cells", "rows")]
+    outputs = [(given["out"], (".csv", ".npy")), *tables, (report, PAGE_SUFFIXES)]
+    check_files(outputs, inputs=[data])
+    if report is not None:
+        require_report_libraries()
+    table = read_given(data, given["index"], given["ignore"], given["long"])
+    try:
+        with meter("clean", quiet) as show:
+            result = api.clean(
+                table.values,
+                callback=stage_callback(show),
+                time_limit=given["time_limit"],
+                rng=given["seed"],
+            )
+    except Interrupted as interruption:
+        result = interruption.result
+    result = table.named(result)
+    with without_interruption():
+        written = _written(result, table, given)
+    if report is not None:
+        write_report(report, result)
+        written.append(report)
+    if not quiet:
+        print_summary(result, written)
+    return 0 if result.certified or result.status is Status.PREDICTIVE else 1
+
+
+def _written(result: Result, table: GivenTable, given: dict[str, Any]) -> list[Path]:
+    """The files after they were written."""
+    writers = {"out": write_cleaned, "cells": write_cells, "rows": write_rows}
+    chosen = [(given[name], write) for name, write in writers.items() if given[name] is not None]
+    for path, write in chosen:
+        write(path, result, table)
+    return [path for path, _ in chosen]

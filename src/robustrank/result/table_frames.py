@@ -1,0 +1,84 @@
+"""What is known about a cleaned table, as data frames: wrong cells, rows and columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robustrank.result.labels import new_frame
+
+if TYPE_CHECKING:
+    from robustrank.result.result import Result
+    from robustrank.tables import CleanTable
+
+
+def cells_of(result: Result, table: CleanTable) -> Any:
+    """A line for each cell that is missing or wrong, by rows."""
+    columns = cell_columns(result, table)
+    return new_frame(columns, range(len(columns["row"])), None)
+
+
+def cell_columns(result: Result, table: CleanTable) -> dict[str, Any]:
+    """The columns of the frame of the cells, as arrays."""
+    rows, columns = np.nonzero(table.replaced & np.isfinite(table.expected))
+    return {
+        "row": _labels(result.row_labels, len(table.given))[rows],
+        "column": _labels(result.column_labels, table.given.shape[1])[columns],
+        "value": table.given[rows, columns],
+        "expected": table.expected[rows, columns],
+        "standard_error": table.deviation[rows, columns],
+        "probability": table.probability[rows, columns],
+    }
+
+
+def rows_of(result: Result, table: CleanTable) -> Any:
+    """A line for each row: whether it is wrong, and how unusual it is."""
+    columns = row_columns(result, table)
+    name = getattr(result.row_labels, "name", None) or "row"
+    return new_frame(columns, columns.pop("row"), name)
+
+
+def row_columns(result: Result, table: CleanTable) -> dict[str, Any]:
+    """The labels of the rows and the columns of their frame, as arrays."""
+    scores, seen = table.scores(), ~np.isnan(table.given)
+    counts = seen.sum(axis=1)
+    verdicts = np.where(table.wrong_rows, "wrong", "good")
+    return {
+        "row": _labels(result.row_labels, len(seen)),
+        "verdict": np.where(counts == 0, "empty", verdicts),
+        "share_missing": 1 - counts / seen.shape[1],
+        "share_wrong": (table.wrong & seen).sum(axis=1) / np.maximum(counts, 1),
+        "distance": scores.distance,
+        "residual": scores.residual,
+    }
+
+
+def columns_of(result: Result, table: CleanTable) -> Any:
+    """A line for each column: whether it can be predicted, its noise, and its errors."""
+    columns = column_columns(result, table)
+    name = getattr(result.column_labels, "name", None) or "column"
+    return new_frame(columns, columns.pop("column"), name)
+
+
+def column_columns(result: Result, table: CleanTable) -> dict[str, Any]:
+    """The labels of the columns and the columns of their frame, as arrays."""
+    seen, held_out = ~np.isnan(table.given), table.held_out
+    counts, right = seen.sum(axis=0), ~table.wrong_rows[:, None]
+    wrong = (table.wrong & right).sum(axis=0) / np.maximum((seen & right).sum(axis=0), 1)
+    verdicts = np.where(table.wrong_columns, "wrong", "good")
+    verdicts = np.where(held_out.skill <= 0, "not predicted", verdicts)
+    return {
+        "column": _labels(result.column_labels, seen.shape[1]),
+        "verdict": np.where(counts == 0, "empty", verdicts),
+        "share_missing": 1 - counts / len(seen),
+        "share_wrong": wrong,
+        "noise": table.noise,
+        "skill": held_out.skill,
+        "error": held_out.errors,
+        "error_of_median": held_out.trivial,
+    }
+
+
+def _labels(labels: Any, size: int) -> Any:
+    return np.arange(size) if labels is None else labels
