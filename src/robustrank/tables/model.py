@@ -215,7 +215,7 @@ def _estimated(
     completed = given.completed()
     mean = completed.mean(axis=0)
     centered = completed - mean
-    unknown, place = given.unknown, np.arange(data.scaled.shape[1])
+    unknown, place = given.unknown.copy(), np.arange(data.scaled.shape[1])
     unknown[place, place] += np.maximum(_SMALLEST * count - np.sum(centered**2, axis=0), 0.0)
     unused = np.count_nonzero(~given.used, axis=1)
     shrunken, weight = shrunk(centered, (unknown + unknown.T) / 2, unused)
