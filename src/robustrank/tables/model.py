@@ -39,7 +39,6 @@ _SMALLEST = 1e-6  # variance of a column in robust units: its values are equal u
 _FAR = 3.5  # robust deviations of the logarithm of the distance, of wrong rows
 _MOST_REJECTED = 0.3  # of the cells of a row that does not stand out
 _GROUPS = 3  # of rows that are separated from the others
-_CONFIRMED = 0.5  # of such a group must be wrong rows without it
 _BEYOND = 0.25  # predictions are within the range of the column, and this share of it beyond
 
 
@@ -168,23 +167,25 @@ def fit_table(
     """The model of a table with NaN for missing cells, (n, p) with at least two rows."""
     model = start or first_model(table)
     data = _Data.of(table, model.units)
-    model = _converged(model, data, report)
+    excluded = np.zeros(len(table), bool)
+    model = _converged(model, data, excluded, report)
     for _ in range(_GROUPS):
         used, given, wrong_rows = model._sorted(data)
-        group = ~wrong_rows
+        group = ~(wrong_rows | excluded)
         group[group] = separated_rows(given.completed()[group])
         if not group.any():
             break
-        rest = _converged(_estimated(model, data, used, given, wrong_rows | group), data, report)
-        if np.mean(rest._sorted(data)[2][group]) < _CONFIRMED:
-            break
-        model = rest
+        excluded = excluded | group
+        rest = _estimated(model, data, used, given, wrong_rows | excluded)
+        model = _converged(rest, data, excluded, report)
     return model
 
 
-def _converged(model: TableModel, data: _Data, report: Report | None) -> TableModel:
+def _converged(model: TableModel, data: _Data, excluded: Mask, report: Report | None) -> TableModel:
+    """The model when it no longer changes, of rows that are not excluded."""
     for sweep in range(_SWEEPS):
-        previous, model = model, _estimated(model, data, *model._sorted(data))
+        used, given, wrong_rows = model._sorted(data)
+        previous, model = model, _estimated(model, data, used, given, wrong_rows | excluded)
         if report is not None:
             report((sweep + 1) / _SWEEPS, model)
         if _change(previous.normal, model.normal) < _TOLERANCE:
