@@ -4,8 +4,8 @@ In robust units of each column, correct rows are normal; single cells may be wro
 wrong altogether, and cells may be missing. Three things are repeated until the covariance no longer
 changes: reject the cells that contradict the others of their row (``wrong_cells``), reject the rows
 that independent cells explain better, and estimate the mean and the covariance of what is left by
-a step of expectation–maximization, shrunk as much as predictions of left-out rows ask
-for (``shrinkage``).
+a step of expectation–maximization, shrunk as much as predictions of left-out rows ask for
+(``shrinkage``).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from scipy.special import gammaln, ndtri
 
 from robustrank.tables.normal import Given, Normal
+from robustrank.tables.separated import separated_rows
 from robustrank.tables.shrinkage import shrunk
 from robustrank.tables.start import first_normal
 from robustrank.tables.units import Mask, Units, Values, robust_units
@@ -37,6 +38,7 @@ _SHARES = 1e-3, 0.4  # the range of these shares
 _SMALLEST = 1e-6  # variance of a column in robust units: its values are equal up to rounding
 _FAR = 3.5  # robust deviations of the logarithm of the distance, of wrong rows
 _MOST_REJECTED = 0.3  # of the cells of a row that does not stand out
+_GROUPS = 3  # of rows that are separated from the others
 _BEYOND = 0.25  # predictions are within the range of the column, and this share of it beyond
 
 
@@ -177,8 +179,27 @@ def fit_table(
     """The model of a table with NaN for missing cells, (n, p) with at least two rows."""
     model = start or first_model(table)
     data = _Data.of(table, model.units)
+    excluded = np.zeros(len(table), bool)
+    model = _converged(model, data, excluded, report)
+    for _ in range(_GROUPS):
+        used, given, row_odds = model._sorted(data)
+        wrong_rows = row_odds > 0
+        group = ~(wrong_rows | excluded)
+        group[group] = separated_rows(given.completed()[group])
+        if not group.any():
+            break
+        excluded = excluded | group
+        rest = _estimated(model, data, used, given, wrong_rows | excluded)
+        model = _converged(rest, data, excluded, report)
+    return model
+
+
+def _converged(model: TableModel, data: _Data, excluded: Mask, report: Report | None) -> TableModel:
+    """The model when it no longer changes, of rows that are not excluded."""
     for sweep in range(_SWEEPS):
-        previous, model = model, _updated(model, data)
+        used, given, row_odds = model._sorted(data)
+        wrong_rows = (row_odds > 0) | excluded
+        previous, model = model, _estimated(model, data, used, given, wrong_rows)
         if report is not None:
             report((sweep + 1) / _SWEEPS, model)
         if _change(previous.normal, model.normal) < _TOLERANCE:
@@ -195,10 +216,11 @@ def first_model(table: Values) -> TableModel:
     return TableModel(units, normal, _START, _START, math.nan, 0.0, nothing, nothing)
 
 
-def _updated(model: TableModel, data: _Data) -> TableModel:
-    """The model after one sweep."""
-    used, given, row_odds = model._sorted(data)
-    usual, wrong_rows = _usual_distance(given), row_odds > 0
+def _estimated(
+    model: TableModel, data: _Data, used: Mask, given: Given, wrong_rows: Mask
+) -> TableModel:
+    """The model of the used cells of correct rows."""
+    usual = _usual_distance(given)
     rows = ~wrong_rows
     if np.count_nonzero(rows) < 2:  # nothing agrees; keep all
         rows = np.ones_like(rows)
