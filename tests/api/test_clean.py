@@ -137,7 +137,7 @@ def test_a_data_frame_keeps_labels_dtypes_and_order() -> None:
     for name in ("name", "when", "exact", "empty", "constant"):
         pd.testing.assert_series_equal(cleaned[name], given[name])
     assert cleaned.drop(columns="empty").notna().all().all()
-    assert dict(result.summary())["left out"] == "left as they are: name, when, exact"
+    assert dict(result.summary())["kept"] == "as they are: name, when, exact"
     assert "without values: empty" in dict(result.summary())["columns"]
     assert result.undecided_columns.tolist() == ["empty"]
     assert (200 - 1 - 7, "c") in zip(result.cells["row"], result.cells["column"], strict=True)

@@ -233,7 +233,7 @@ def _result(
         undecided = exact.undecided_rows, exact.undecided_columns
     at = np.nonzero(~np.isnan(found.given))
     residual = (found.given - left @ right.T)[at]
-    ignored = f"left as they are: {', '.join(data.ignored)}" if data.ignored else ""
+    ignored = f"as they are: {', '.join(data.ignored)}" if data.ignored else ""
     return Result(
         left=left,
         right=right,

@@ -44,7 +44,7 @@ class GivenTable:
 
     def named(self, result: Result) -> Result:
         """The result with the names of the file."""
-        kept = f"left as they are: {', '.join(self.kept)}" if self.kept else ""
+        kept = f"as they are: {', '.join(self.kept)}" if self.kept else ""
         return replace(with_names(result, self.row_names, self.column_names), data=kept)
 
 

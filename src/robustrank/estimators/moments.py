@@ -10,11 +10,10 @@ from scipy.special import gammaln
 
 from robustrank.estimators.rows import table_of
 from robustrank.result import Result
-from robustrank.tables import CleanTable, Mask, Normal, TableModel, Values
+from robustrank.tables import CleanTable, Mask, Normal, TableModel, Values, count_components
 from robustrank.tables.wrong_cells import log_density_of_wrong
 
 _LEAST = 1e-8  # variance of a cell given the others, in robust units: a density has to be finite
-_ROUNDING = 1e-10  # the least noise variance of a column, relative to its variance
 _MOST_CHANCE = 0.9  # of the variance of noise that the other columns can seem to predict
 
 
@@ -39,7 +38,7 @@ def moments_of(result: Result) -> Moments:
     place = np.ix_(known, known)
     kept = np.zeros_like(covariance)
     kept[place] = covariance[place]
-    rank = _components_beyond_noise(covariance[place], noise[known], rows)
+    rank = count_components(covariance[place], noise[known], rows)
     return Moments(np.where(table.empty_columns, np.nan, mean), kept, max(rank, 1))
 
 
@@ -67,17 +66,6 @@ def _of_matrix(result: Result) -> tuple[Values, Values, Values, float]:
     mean[other], noise[other] = table.model.mean[other], np.diag(table.model.covariance)[other]
     covariance = right @ (centered.T @ centered / rows) @ right.T
     return mean, covariance + np.diag(noise), noise, rows
-
-
-def _components_beyond_noise(covariance: Values, noise: Values, rows: float) -> int:
-    """The number of eigenvalues, in units of the noise, that noise alone would not give.
-
-    Those of the sample covariance of noise are at most (1 + √(p / n))² (Marchenko and Pastur).
-    """
-    sizes = np.sqrt(np.maximum(noise, _ROUNDING * np.diagonal(covariance)))
-    sizes[sizes == 0] = 1.0
-    values = np.linalg.eigvalsh(covariance / np.outer(sizes, sizes))
-    return int(np.sum(values > (1 + math.sqrt(len(values) / rows)) ** 2))
 
 
 def log_densities(

@@ -221,6 +221,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def decision_function(self, X: Any) -> Array:
         """The log odds that each row is not wrong altogether; negative for outliers.
 
+        They are not negative for rows that do not stand out from those of the training data.
+
         It does not depend on the number of components.
 
         Parameters
@@ -355,8 +357,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return log_densities(self.result_, self._moments.mean, covariance, X, wrong)
 
     def _log_odds(self, X: Values) -> Values:
-        right, wrong = self._log_densities(X, self._moments.covariance)
-        return np.asarray(right - wrong)
+        return -explain_rows(self.result_, X).row_log_odds
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

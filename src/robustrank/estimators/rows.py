@@ -41,4 +41,7 @@ def explain_rows(result: Result, X: Values) -> Explained:
         expected=np.where(decided, model.units.original(fitted.matrix), explained.expected),
         wrong=np.where(decided, fitted.outliers, explained.wrong),
         wrong_rows=explained.wrong_rows & ~decided.any(axis=1),
+        row_log_odds=np.where(
+            decided.any(axis=1), np.minimum(explained.row_log_odds, 0.0), explained.row_log_odds
+        ),
     )

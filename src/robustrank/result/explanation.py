@@ -39,7 +39,8 @@ _NOT_PREDICTED = (
 def title_of(result: Result) -> str:
     """What a result is, as a heading."""
     if result.table is not None:
-        return f"A table of {counted(result.shape[0], 'row')} and {result.shape[1]:,} columns"
+        rows, columns = counted(result.shape[0], "row"), counted(result.shape[1], "column")
+        return f"A table of {rows} and {columns}"
     by = f" by {result.solver}" if result.solver else ""
     return f"A {result.shape[0]:,} × {result.shape[1]:,} matrix of rank {result.rank}{by}"
 
@@ -108,10 +109,10 @@ def _summary_of_table(result: Result, table: CleanTable) -> list[tuple[str, str]
         ("stopped", "" if result.stopped is None else f"{result.stopped}"),
         ("evidence", _evidence_of_table(result, table)),
         ("objections", objection_sentences(result.certificate, "cells")),
-        ("cells", f"{missing:,} are missing; {wrong:,} of {seen:,} are wrong ({wrong / seen:.1%})"),
-        ("rows", f"{rows:,} of {len(table.given):,} are wrong altogether" if rows else ""),
+        ("cells", f"missing: {missing:,}; wrong: {wrong:,} of {seen:,} ({wrong / seen:.1%})"),
+        ("rows", f"wrong altogether: {rows:,} of {len(table.given):,}" if rows else ""),
         ("columns", _named_columns(result, table)),
-        ("left out", result.data),
+        ("kept", result.data),
         ("work", _work(result)),
         ("next", result.advice),
     ]
@@ -123,12 +124,12 @@ def _evidence_of_table(result: Result, table: CleanTable) -> str:
     if result.certified:
         return explain(certificate, "cells")
     if not math.isfinite(certificate.skill):
-        return ""
+        return "there are too few cells to leave some of them out."
     return (
-        f"of the mean square error of the medians of their columns, predictions remove "
-        f"{certificate.skill:.0%} (at least {certificate.least_skill:.0%}) at "
-        f"{int(held_out.counts.sum()):,} cells that were left out; {held_out.inside:.0%} of these "
-        "are within their intervals of 90%."
+        f"at {counted(int(held_out.counts.sum()), 'cell')} that were left out, the mean square "
+        f"error is {certificate.skill:.0%} smaller than that of the medians of their columns "
+        f"(at least {certificate.least_skill:.0%}, with three standard errors); "
+        f"{held_out.inside:.0%} are within their intervals of 90%."
     )
 
 

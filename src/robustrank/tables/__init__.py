@@ -1,6 +1,6 @@
 """Tables without an exact rank: a robust normal model of their rows."""
 
-from robustrank.tables.clean_table import CleanTable, RowScores
+from robustrank.tables.clean_table import CleanTable, RowScores, count_components
 from robustrank.tables.held_out import HeldOut, held_out
 from robustrank.tables.model import Explained, TableModel, first_model, fit_table
 from robustrank.tables.normal import Normal
@@ -16,6 +16,7 @@ __all__ = [
     "TableModel",
     "Units",
     "Values",
+    "count_components",
     "first_model",
     "fit_table",
     "held_out",

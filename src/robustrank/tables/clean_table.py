@@ -11,11 +11,12 @@ from scipy.special import chdtri, expit
 from robustrank.tables.draws import drawn_models, drawn_rows
 from robustrank.tables.held_out import HeldOut
 from robustrank.tables.model import Explained, TableModel
-from robustrank.tables.normal import Normal
 from robustrank.tables.units import Mask, Values
 
 _WRONG_COLUMN = 0.5  # a column with a larger share of wrong cells is wrong altogether
 _CUT_OFF = 0.99  # of the distances of normal rows
+_ROUNDING = 1e-10  # the least noise variance of a column, relative to its variance
+_MOST_CHANCE = 0.9  # of the variance of noise that the other columns can seem to predict
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,10 +157,9 @@ class CleanTable:
     def components(self) -> tuple[Values, Values]:
         """Principal axes in robust units, (k, p), and the variances along them.
 
-        Those whose variance exceeds what noise alone would give: the largest eigenvalue of a random
-        matrix with the median eigenvalue of the correlations (Gavish and Donoho, 2014).
+        Those whose variance, in units of the noise, exceeds what noise alone would give.
         """
-        return components(self.model.normal, len(self.given))
+        return components(self.model, int(np.count_nonzero(~self.wrong_rows)))
 
     def factors(self) -> tuple[Values, Values]:
         """Factors of the table along its components; the last ones are of the mean."""
@@ -185,23 +185,37 @@ class CleanTable:
             yield np.where(used, self.given, values)
 
 
-def components(normal: Normal, rows: int) -> tuple[Values, Values]:
-    """The principal axes of the covariance that exceed noise, and the variances."""
+def components(model: TableModel, rows: int) -> tuple[Values, Values]:
+    """The principal axes of the covariance in robust units that exceed noise, and the variances."""
+    normal = model.normal
+    # What the other columns do not predict, which is too small: they were fitted to the same rows.
+    chance = min(len(normal.mean) / (rows + model.weight), _MOST_CHANCE)
+    noise = 1 / np.diagonal(normal.precision) / (1 - chance)
+    count = max(count_components(normal.covariance, noise, rows + model.weight), 1)
     values, vectors = np.linalg.eigh(normal.covariance)
-    ratio = min(len(values) / rows, 1.0)
-    edge = float(np.median(values)) * (1 + np.sqrt(ratio)) ** 2
-    chosen = np.flatnonzero(values > edge)[::-1]
-    chosen = chosen if len(chosen) else np.array([len(values) - 1])
-    axes = vectors[:, chosen].T
-    signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])
-    return np.asarray(axes * signs[:, None]), np.asarray(values[chosen])
+    axes = vectors.T[::-1][:count]
+    signs = np.sign(axes[np.arange(count), np.abs(axes).argmax(axis=1)])
+    return np.asarray(axes * signs[:, None]), np.asarray(values[::-1][:count])
+
+
+def count_components(covariance: Values, noise: Values, rows: float) -> int:
+    """The number of eigenvalues, in units of the noise, that noise alone would not give.
+
+    Those of the sample covariance of noise are at most (1 + √(p / n))² (Marchenko and Pastur).
+    """
+    sizes = np.sqrt(np.maximum(noise, _ROUNDING * np.diagonal(covariance)))
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    values = np.linalg.eigvalsh(covariance / np.outer(sizes, sizes))
+    return int(np.sum(values > (1 + np.sqrt(len(values) / rows)) ** 2))
 
 
 def row_scores(model: TableModel, table: Values, found: tuple[Values, Values]) -> RowScores:
     """The distances of rows from the mean along the components, and from the components."""
     explained = model.explain(table)
     (axes, variances), normal = found, model.normal
-    seen = ~np.isnan(table) & ~np.isinf(table)
+    # A wrong cell does not make its row unusual; the cells of a wrong row are taken as they are.
+    right = ~explained.wrong | explained.wrong_rows[:, None]
+    seen = np.isfinite(table) & right
     completed = model.units.of(np.where(seen, table, explained.expected))[0] - normal.mean
     coordinates = completed @ axes.T
     distance = np.sum(coordinates**2 / variances, axis=1)
