@@ -33,8 +33,8 @@ from robustrank.tables.wrong_cells import (
 
 _SWEEPS = 30
 _TOLERANCE = 1e-3  # largest change of a correlation in the last sweep
-# The range of the shares of wrong cells and rows. A fit starts from the largest: wrong cells that are
-# used at first widen the distribution and then look right.
+# The range of the shares of wrong cells and rows. A fit starts from the largest: wrong cells that
+# are used at first widen the distribution and then look right.
 _SHARES = 1e-3, 0.4
 _SMALLEST = 1e-6  # variance of a column in robust units: its values are equal up to rounding
 _FAR = 3.5  # robust deviations of the logarithm of the distance, of wrong rows
