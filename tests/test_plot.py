@@ -19,11 +19,23 @@ from robustrank.report.canvas import OUTLIER
 from robustrank.result import GroupRow, GroupTable
 from robustrank.simulate import plant_entries
 
+
+def table_with_errors() -> pd.DataFrame:
+    """Four columns with one factor: a wrong cell, a missing one, and a wrong row."""
+    rng = np.random.default_rng(1)
+    size = rng.standard_normal((200, 1))
+    X = size * [1, 20, 0.3, 500] + rng.standard_normal((200, 4)) * [0.3, 5, 0.1, 100]
+    X[7, 1], X[3, 2] = 400, np.nan
+    X[11] = [3, -60, 1, -1500]
+    return pd.DataFrame(X, index=[f"sample {i}" for i in range(200)], columns=[*"abcd"])
+
+
 PLANTED = rr.simulate.plant(20, 15, 2, 400, outliers=0.05, rng=1)
 RECOVERY = rr.recover(PLANTED.A, PLANTED.y, 2, solver="median-tgd")
 VANILLA = rr.recover(PLANTED.A, PLANTED.y, 2, solver=rr.solvers.VanillaGD(max_iterations=50))
 ENTRIES = plant_entries(40, 30, 2, 800, outliers=0.1, rng=1)
 COMPLETED = rr.complete(ENTRIES.incomplete)
+CLEANED = rr.clean(table_with_errors())
 DRAWN: dict[str, Callable[..., Axes]] = {name: getattr(rr.plot, name) for name in rr.plot.__all__}
 
 
@@ -35,6 +47,8 @@ def closed() -> Iterator[None]:
 
 
 def result_for(name: str) -> rr.Result:
+    if name in ("cells", "rows", "components"):
+        return CLEANED
     if name == "groups":
         return replace(RECOVERY, groups=GroupTable((GroupRow("S1", 3, 1), GroupRow("S2", 2, 0))))
     return COMPLETED if name in ("matrix", "outliers", "ranks") else RECOVERY
@@ -139,6 +153,105 @@ def test_wrong_groups_are_drawn_in_another_color() -> None:
     assert legend_of(ax) == ["7 not wrong", "1 wrong altogether"]
     with pytest.raises(ValueError, match="no groups; expected one that was computed with groups="):
         rr.plot.groups(RECOVERY)
+
+
+def pixels_of(ax: Axes) -> np.ndarray:
+    return np.asarray(ax.get_images()[0].get_array())
+
+
+def labels_of(ax: Axes) -> list[str]:
+    return [label.get_text() for label in ax.get_yticklabels()]
+
+
+def test_cells_above_and_below_what_is_expected_differ_in_color() -> None:
+    ax = rr.plot.cells(CLEANED)
+    pixels, rows = pixels_of(ax), labels_of(ax)
+    assert pixels.shape == (len(rows), 4, 4)
+    red, blue = pixels[..., 0] > pixels[..., 2] + 50, pixels[..., 2] > pixels[..., 0] + 50
+    strong, flags = pixels[..., 3] >= 127, np.asarray(CLEANED.outliers)
+    shown = [int(name.split()[1]) for name in rows]
+    assert np.array_equal(strong & (red | blue), flags[shown])
+    assert red[rows.index("sample 7"), 1]
+    assert flags[11].any()
+    gray = pixels[rows.index("sample 3"), 2]
+    assert abs(int(gray[0]) - int(gray[2])) < 50
+    assert 90 < gray[3] < 127
+    marked = ax.lines[0].get_ydata()
+    assert [rows[int(k)] for k in np.asarray(marked)] == ["sample 11"]
+    assert legend_of(ax)[-2:] == ["1 missing", "1 wrong as a whole row"]
+    counts = [int(text.split()[0]) for text in legend_of(ax)[:-2]]
+    assert sum(counts) == flags.sum()
+
+
+def test_large_tables_are_drawn_where_cells_are_wrong() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((300, 2)) @ rng.standard_normal((2, 60))
+    X += 0.3 * rng.standard_normal(X.shape)
+    X[250, 55] += 30
+    X[rng.random(300) < 0.1, 3] = np.nan
+    ax = rr.plot.cells(rr.clean(X))
+    columns = [label.get_text() for label in ax.get_xticklabels()]
+    assert "250" in labels_of(ax)
+    assert {"3", "55"} <= {*columns}
+    assert pixels_of(ax).shape[0] <= 40
+    assert pixels_of(ax).shape[1] <= 30
+
+
+def test_tables_without_wrong_cells_are_drawn_without_a_legend() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((60, 1)) * [1, 2, 3] + 0.3 * rng.standard_normal((60, 3))
+    ax = rr.plot.cells(rr.clean(X))
+    assert ax.get_legend() is None
+    assert not ax.lines
+    assert pixels_of(ax)[..., 3].max() < 127
+
+
+def test_rows_are_drawn_at_their_distances_and_unusual_ones_are_named() -> None:
+    ax = rr.plot.rows(CLEANED)
+    assert [line.get_marker() for line in ax.lines[:3]] == ["o", "o", "o"]
+    assert sum(len(np.asarray(line.get_xdata())) for line in ax.lines[:3]) == 200
+    wrong = ax.lines[2]
+    table = CLEANED.rows.loc["sample 11"]
+    for values, name in ((wrong.get_xdata(), "distance"), (wrong.get_ydata(), "residual")):
+        (found,) = np.asarray(values, float)
+        assert found in (pytest.approx(table[name]), pytest.approx(np.log10(table[name])))
+    assert {"sample 11", "sample 7"} <= {text.get_text() for text in ax.texts}
+    assert "1 wrong as a whole" in legend_of(ax)
+
+
+def test_many_rows_are_drawn_where_they_are_unusual() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((9000, 1)) * [1, 2, 3, 4] + 0.3 * rng.standard_normal((9000, 4))
+    X[4321] = [30, 50, -90, 7]
+    ax = rr.plot.rows(rr.clean(X))
+    drawn = sum(len(np.asarray(line.get_xdata())) for line in ax.lines[:3])
+    assert 1500 <= drawn <= 2000
+    assert "4321" in {text.get_text() for text in ax.texts}
+
+
+def test_loadings_are_drawn_with_the_names_of_the_columns() -> None:
+    ax = rr.plot.components(CLEANED)
+    assert labels_of(ax) == [*"abcd"]
+    assert CLEANED.table is not None
+    loadings, variances = CLEANED.table.components()
+    assert pixels_of(ax).shape == (4, len(loadings), 4)
+    texts = [float(text.get_text().replace("−", "-")) for text in ax.texts]
+    assert np.allclose(texts, loadings.T.ravel(), atol=0.006)
+    share = variances[0] / np.trace(CLEANED.table.model.normal.covariance)
+    assert ax.get_xticklabels()[0].get_text() == f"1\n{share:.0%}"
+
+
+@pytest.mark.parametrize("name", ["cells", "rows", "components"])
+def test_pictures_of_tables_need_a_table(name: str) -> None:
+    with pytest.raises(ValueError, match=r"not that of a table; expected one of robustrank.clean"):
+        DRAWN[name](RECOVERY)
+
+
+def test_long_labels_are_drawn_without_what_they_have_in_common() -> None:
+    frame = table_with_errors().iloc[:30]
+    frame.columns = [f"Concentration of substance {name} in mg/l" for name in frame.columns]
+    ax = rr.plot.components(rr.clean(frame))
+    assert labels_of(ax) == ["…a…", "…b…", "…c…", "…d…"]
 
 
 def legend_of(ax: Axes) -> list[str]:

@@ -339,7 +339,7 @@ def cells(result: Result, *, ax: Axes | None = None) -> Axes:
 
     Wrong cells are red if they are above what the other cells of their row predict, and blue if
     they are below it; missing ones are gray, and wrong rows are marked by a dot. Of a large table,
-    the 40 rows and 30 columns with the most wrong and missing cells are drawn.
+    at most 40 rows and 30 columns are drawn, those with the most wrong and missing cells.
 
     Parameters
     ----------
@@ -374,7 +374,7 @@ def cells(result: Result, *, ax: Axes | None = None) -> Axes:
     >>> X[7, 1] = 400  # a typing error
     >>> ax = rr.plot.cells(rr.clean(X))
     >>> ax.get_images()[0].get_array().shape
-    (40, 4, 4)
+    (12, 4, 4)
     """
     named = _named_table(result)
     from robustrank.report.cell_map import cell_map
@@ -422,7 +422,7 @@ def rows(result: Result, *, ax: Axes | None = None) -> Axes:
     >>> X[11] = [3, -60, 1, -1500]  # a row that does not fit together
     >>> ax = rr.plot.rows(rr.clean(X))
     >>> [text.get_text() for text in ax.get_legend().get_texts()][-1]
-    '1 wrong'
+    '1 wrong as a whole'
     """
     named = _named_table(result)
     from robustrank.report.table_charts import rows as sketch

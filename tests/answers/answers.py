@@ -662,7 +662,7 @@ def an_imputation_and_components(change: Change) -> dict[str, Any]:
         "components": np.abs(pca.components_),
         "variance": pca.explained_variance_,
         "mean": pca.mean_,
-        "noise": pca.noise_variance_ if hasattr(pca, "noise_variance_") else 0.0,
+        "noise": pca.noise_variance_,
         "transformed": np.abs(pca.transform(full + np.arange(12)))[:3],
     }
 
@@ -680,7 +680,7 @@ def new_rows_of_estimators(change: Change) -> dict[str, Any]:
         X = planted.incomplete + np.arange(12)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", estimators.UncertifiedFitWarning)
-            imputer = estimators.RobustImputer(2, replace_outliers=True).fit(change(X))
+            imputer = estimators.RobustImputer(replace_outliers=True).fit(change(X))
             filled = imputer.transform(new)
             projected = estimators.RobustPCA(2).fit(change(X)).transform(new[[0, 3, 5, 6]])
         shown[str(noise)] = [filled, np.abs(projected)]

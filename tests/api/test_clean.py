@@ -97,6 +97,18 @@ def test_a_table_of_low_rank_is_recovered_exactly() -> None:
     np.testing.assert_allclose(result.matrix[8:], truth[8:], atol=1e-8)
 
 
+def test_columns_that_the_low_rank_does_not_determine_are_named() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.standard_normal((80, 2)) @ rng.standard_normal((2, 15)) + 5
+    table[3:, 4] = np.nan
+    result = rr.clean(table)
+    assert result.status is rr.Status.RECOVERED
+    assert result.undecided_columns.tolist() == [4]
+    assert np.isfinite(result.frame).all()
+    with pytest.raises(ValueError, match="for new rows of a table, use score_rows or"):
+        result.fit_rows(table[:3])
+
+
 def frame() -> pd.DataFrame:
     """Columns of many kinds, with labels in no order, one of them twice."""
     table, _ = broken()

@@ -20,12 +20,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import robustrank as rr
 from robustrank import estimators
 from robustrank.estimators import LowRankRegressor, RobustImputer, RobustPCA
 
-# The defaults pass as well, but take two minutes: hardly any of the data of these checks can be
-# certified, and then every candidate is tried.
-CHECKED = [LowRankRegressor(1, solver="gauss-newton"), RobustImputer(1), RobustPCA(1)]
+# The default of the regressor passes as well, but takes a minute: hardly any of the data of these
+# checks can be certified, and then every candidate is tried.
+CHECKED = [
+    LowRankRegressor(1, solver="gauss-newton"),
+    RobustImputer(),
+    RobustImputer(replace_outliers=True, add_indicator=True, keep_empty_features=True),
+    RobustPCA(),
+    RobustPCA(1),
+]
 
 # Array libraries: scikit-learn's checks need SCIPY_ARRAY_API=1 before SciPy is imported. The second
 # device of array_api_strict exists for tests only, and robustrank does not know it.
@@ -36,7 +43,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from robustrank.estimators import LowRankRegressor, RobustImputer, RobustPCA
 warnings.simplefilter("ignore")
 done = 0
-for estimator in (LowRankRegressor(1, solver="gauss-newton"), RobustImputer(1), RobustPCA(1)):
+for estimator in (LowRankRegressor(1, solver="gauss-newton"), RobustImputer(), RobustPCA(1)):
     for _, check in estimator_checks_generator(estimator):
         text = str(check)
         mixed = "array_api_mixed" in text and isinstance(estimator, LowRankRegressor)
@@ -71,7 +78,7 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
 
 @pytest.mark.parametrize(
     ("estimator", "missing"),
-    [(RobustImputer(), True), (RobustPCA(), False), (LowRankRegressor(), False)],
+    [(RobustImputer(), True), (RobustPCA(), True), (LowRankRegressor(), False)],
 )
 def test_what_data_estimators_accept(estimator: Any, missing: bool) -> None:
     tags = get_tags(estimator)
@@ -113,8 +120,8 @@ def fitted() -> list[tuple[Any, Any, str]]:
     incomplete = np.where(rng.random(matrix.shape) < 0.8, matrix, np.nan)
     return [
         (LowRankRegressor(1).fit(problem.X, problem.y), problem.X, "predict"),
-        (RobustImputer(2, replace_outliers=True).fit(incomplete), incomplete, "transform"),
-        (RobustPCA(2).fit(matrix), matrix, "transform"),
+        (RobustImputer(replace_outliers=True).fit(incomplete), incomplete, "transform"),
+        (RobustPCA(2).fit(incomplete), incomplete, "score_samples"),
     ]
 
 
@@ -128,7 +135,7 @@ def test_clone_and_pickle() -> None:
         np.testing.assert_array_equal(getattr(loaded, method)(X), getattr(estimator, method)(X))
 
 
-@pytest.mark.parametrize("estimator", [RobustImputer(1), RobustPCA(1)])
+@pytest.mark.parametrize("estimator", [RobustImputer(), RobustPCA(1)])
 def test_columns_of_data_frames_are_checked(estimator: Any) -> None:
     values = np.outer(np.arange(1.0, 13.0), [1.0, 2.0, 3.0])
     frame = pd.DataFrame(values, columns=list("abc"))
@@ -140,14 +147,23 @@ def test_columns_of_data_frames_are_checked(estimator: Any) -> None:
 
 
 def test_warnings_point_at_the_caller() -> None:
-    noise = np.random.default_rng(1).standard_normal((20, 8))
-    imputer = RobustImputer(1)
+    noise = np.random.default_rng(1).standard_normal((60, 8))
     calls: list[Callable[[], Any]] = [
-        lambda: imputer.fit(noise),
-        lambda: imputer.transform(np.full((2, 8), np.nan)),
+        lambda: RobustImputer().fit(noise),
         lambda: make_pipeline(RobustPCA(1)).fit(noise),
     ]
     for call in calls:
-        with pytest.warns(estimators.UncertifiedFitWarning) as caught:
+        with pytest.warns(
+            estimators.UncertifiedFitWarning, match="not predicted clearly"
+        ) as caught:
             call()
         assert {warning.filename for warning in caught} == {__file__}
+
+
+@pytest.mark.parametrize("estimator", [RobustImputer, RobustPCA])
+def test_only_results_that_cannot_be_used_are_a_warning(estimator: Any) -> None:
+    rng = np.random.default_rng(1)
+    table = rng.standard_normal((80, 1)) + 0.5 * rng.standard_normal((80, 6))
+    assert estimator().fit(table).result_.status is rr.Status.PREDICTIVE
+    with pytest.warns(estimators.UncertifiedFitWarning, match="time limit"):
+        estimator(time_limit=1e-9).fit(table)

@@ -99,6 +99,7 @@ def made(status: rr.Status) -> rr.Result:
         rr.Status.AMBIGUOUS: {"alternative": SECOND},
         rr.Status.NOT_IDENTIFIED: {"certificate": replace(certificate, unidentified="column 3")},
         rr.Status.UNDERDETERMINED: {"certificate": replace(certificate, required=401)},
+        rr.Status.PREDICTIVE: {"certificate": replace(certificate, required=0, least_skill=0.1)},
         rr.Status.INCONCLUSIVE: {"certificate": certificate.with_objections("a reason")},
     }
     result = replace(RECOVERY, **changed[status])

@@ -77,6 +77,7 @@ def part(found: Explained, rows: Values, columns: Values) -> Explained:
         found.wrong[block],
         found.log_odds[block],
         found.wrong_rows[rows],
+        found.row_log_odds[rows],
         (found.distances[0][rows], found.distances[1][rows]),
     )
 

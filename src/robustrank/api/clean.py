@@ -12,21 +12,23 @@ import numpy as np
 from robustrank.api.complete import complete
 from robustrank.api.running import new_run, returned
 from robustrank.backend import Seed, as_generator, limited_blas_threads, threads_for
-from robustrank.certificate import NOISE_LIMIT
 from robustrank.inputs.tables import TableInput, table_input
 from robustrank.linalg import Factors
-from robustrank.result import Certificate, Check, Result, SampledObservations
+from robustrank.result import Certificate, Check, Result, SampledObservations, Status
 from robustrank.run import Callback, Progress, Run
 from robustrank.tables import (
     CleanTable,
-    Mask,
     TableModel,
     Values,
     first_model,
     fit_table,
     held_out,
 )
+from robustrank.tables.units import Indices
 
+# Residuals of most cells of tables that may have a low rank exactly, in robust units: those of 30
+# tables of exact rank, with up to 10 % wrong cells, are at most 0.1.
+_NEARLY = 0.2
 _MOST_WRONG = 0.5  # of the cells of a row that is not wrong altogether
 # Of a longer table, the model is fitted to this number of random rows, at least 20 for each column:
 # with more, the errors of predictions would decrease by less than 3 %.
@@ -71,7 +73,7 @@ def clean(
         ``table``. ``cells``, ``rows`` and ``columns`` say what is wrong, and
         ``error_by_column`` how accurate the filled cells are. The status is PREDICTIVE if cells
         that were left out are predicted better than by the medians of their columns, or RECOVERED
-        or ESTIMATED if the table has a low rank and this can be certified.
+        if the table has a low rank exactly and this can be certified.
 
     Raises
     ------
@@ -125,7 +127,7 @@ def _cleaned(data: TableInput, rng: np.random.Generator, run: Run) -> Result:
             errors = held_out(sample, model, model.explain(sample), rng, watch.during("held out"))
             explained = model.explain(data.values)
             found = CleanTable.of(data.values, model, explained, errors)
-            if _is_nearly_exact(model):
+            if _is_nearly_exact(found):
                 exact = _exact(found, rng, run)
         if found is None:
             model = watch.latest or first_model(data.values)
@@ -165,22 +167,31 @@ def _no_factors(model: TableModel) -> Factors:
     return np.ones((1, 1)), np.asarray(model.mean)[:, None]
 
 
-def _is_nearly_exact(model: TableModel) -> bool:
-    """Whether a low-rank matrix could be certified: the other columns determine most columns."""
-    normal = model.normal
-    noise = 1 / (np.diagonal(normal.precision) * np.diagonal(normal.covariance))
-    return bool(np.median(noise) <= NOISE_LIMIT**2)
+def _is_nearly_exact(found: CleanTable) -> bool:
+    """Whether the table could have a low rank exactly: most cells are predicted rather well."""
+    used = np.isfinite(found.given) & ~found.wrong & ~found.wrong_rows[:, None]
+    residual = np.abs(found.given - found.expected) / found.model.units.scale
+    return bool(np.median(residual[used]) <= _NEARLY) if used.any() else False
 
 
 def _exact(found: CleanTable, rng: np.random.Generator, run: Run) -> Result | None:
-    """A certified low-rank matrix, in robust units; None if there is none."""
+    """A matrix of exactly low rank, in robust units; None if there is none.
+
+    The search ends where that for a matrix with noise would begin, which takes much longer and
+    predicts cells no better than the model does.
+    """
     units = found.model.units
     scaled = np.where(np.isinf(found.given), np.inf, (found.given - units.center) / units.scale)
     left = None if run.ends is None else max(run.ends - run.began - run.seconds, 0.0)
     if left == 0.0:
         return None
-    result = complete(scaled, rng=rng, callback=run.callback, time_limit=left)
-    return result if result.certified else None
+
+    def stop(progress: Progress) -> bool:
+        run.report(progress)
+        return progress.stage.startswith("noise")
+
+    result = complete(scaled, rng=rng, callback=stop, time_limit=left)
+    return result if result.status is Status.RECOVERED else None
 
 
 def _of_low_rank(found: CleanTable, exact: Result) -> CleanTable:
@@ -212,12 +223,14 @@ def _result(
     if exact is None:
         left, right = found.factors()
         certificate, noise, solver = _certificate(found), math.nan, "normal model"
+        undecided = np.zeros(0, int), np.flatnonzero(found.empty_columns)
     else:
         found = _of_low_rank(found, exact)
         left = np.hstack([np.asarray(exact.left), np.ones((rows, 1))])
         scaled = units.scale[:, None] * np.asarray(exact.right)
         right = np.hstack([scaled, units.center[:, None]])
         certificate, noise, solver = exact.certificate, exact.noise, exact.solver
+        undecided = exact.undecided_rows, exact.undecided_columns
     at = np.nonzero(~np.isnan(found.given))
     residual = (found.given - left @ right.T)[at]
     ignored = f"left as they are: {', '.join(data.ignored)}" if data.ignored else ""
@@ -230,7 +243,8 @@ def _result(
         noise=noise,
         typical_size=1.0,
         stopped=run.stopped,
-        undecided_columns=_named(found.empty_columns, data.column_labels),
+        undecided_rows=_named(undecided[0], data.row_labels),
+        undecided_columns=_named(undecided[1], data.column_labels),
         solver=solver,
         iterations=steps,
         seconds=run.seconds,
@@ -238,6 +252,7 @@ def _result(
         row_labels=data.row_labels,
         column_labels=data.column_labels,
         as_frame=data.as_frame,
+        fit_new_rows=exact.fit_rows if exact is not None and exact.noise == 0 else None,
         table=found,
         restored=data.restored,
     )
@@ -265,6 +280,5 @@ def _certificate(found: CleanTable) -> Certificate:
     )
 
 
-def _named(flags: Mask, labels: Any) -> Any:
-    numbers = np.flatnonzero(flags)
+def _named(numbers: Indices, labels: Any) -> Any:
     return numbers if labels is None else np.asarray(labels[numbers])

@@ -9,6 +9,7 @@ import click
 
 from robustrank import api
 from robustrank.api import Interrupted
+from robustrank.cli import options
 from robustrank.cli.clean_tables import (
     GivenTable,
     read_given,
@@ -17,17 +18,15 @@ from robustrank.cli.clean_tables import (
     write_rows,
 )
 from robustrank.cli.complete import print_summary
-from robustrank.cli.data import PAGE_SUFFIXES, check_files
+from robustrank.cli.data import OUTPUT_SUFFIXES, PAGE_SUFFIXES, check_files
 from robustrank.cli.progress import meter, stage_callback
 from robustrank.cli.writing import without_interruption
 from robustrank.report import require_report_libraries, write_report
 from robustrank.result import Result, Status
 
-_FILE = click.Path(path_type=Path)
-
 
 @click.command()
-@click.argument("data", type=_FILE)
+@click.argument("data", type=options.FILE)
 @click.option(
     "--index",
     metavar="COLUMN",
@@ -48,28 +47,28 @@ _FILE = click.Path(path_type=Path)
     help="DATA has one cell in each line: the columns that name its row and its column, and the "
     "one that has its value.",
 )
-@click.option("--time-limit", type=float, help="Seconds after which the run ends.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@options.time_limit
+@options.seed
 @click.option(
     "-o",
     "--out",
-    type=_FILE,
+    type=options.FILE,
     help="The cleaned table: .csv (as DATA, with other numbers only where cells are missing or "
-    "wrong) or .npy (the numbers).",
+    "wrong), .npy (the numbers, not rounded) or .npz (the whole result, for robustrank.load).",
 )
 @click.option(
     "--cells",
-    type=_FILE,
+    type=options.FILE,
     help="A .csv file with a line for each cell that is missing or wrong: its value, what is "
     "expected, the standard error of that, and the probability that the cell is wrong.",
 )
 @click.option(
     "--rows",
-    type=_FILE,
+    type=options.FILE,
     help="A .csv file with a line for each row: whether it is wrong altogether, and how unusual.",
 )
-@click.option("--report", type=_FILE, help="Write a report page to this .html file.")
-@click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor summary.")
+@options.report
+@options.quiet
 def clean(data: Path, report: Path | None, quiet: bool, **given: Any) -> int:
     """Fill and correct the table in DATA, and say which cells and rows are wrong.
 
@@ -90,13 +89,14 @@ def clean(data: Path, report: Path | None, quiet: bool, **given: Any) -> int:
     was known; 2 for invalid input or another error.
     """  # noqa: D301
     tables = [(given[name], (".csv",)) for name in ("cells", "rows")]
-    outputs = [(given["out"], (".csv", ".npy")), *tables, (report, PAGE_SUFFIXES)]
+    outputs = [(given["out"], OUTPUT_SUFFIXES), *tables, (report, PAGE_SUFFIXES)]
     check_files(outputs, inputs=[data])
     if report is not None:
         require_report_libraries()
-    table = read_given(data, given["index"], given["ignore"], given["long"])
     try:
         with meter("clean", quiet) as show:
+            show(0.0, "reading the table")
+            table = read_given(data, given["index"], given["ignore"], given["long"])
             result = api.clean(
                 table.values,
                 callback=stage_callback(show),

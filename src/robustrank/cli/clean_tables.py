@@ -163,7 +163,13 @@ def _check_names(table: Table, names: Sequence[str], lines: Sequence[int], place
 
 
 def write_cleaned(path: Path, result: Result, given: GivenTable) -> None:
-    """Write the cleaned table: ``.csv`` in the form of the file, or the numbers (``.npy``)."""
+    """Write the cleaned table: ``.csv`` in the form of the file, or the numbers (``.npy``).
+
+    An ``.npz`` file has the whole result instead.
+    """
+    if path.suffix == ".npz":
+        result.save(path)
+        return
     with atomic_writer(path) as stream:
         if path.suffix == ".npy":
             np.save(stream, np.asarray(result.frame), allow_pickle=False)

@@ -10,6 +10,7 @@ import click
 
 from robustrank import api
 from robustrank.api import Interrupted
+from robustrank.cli import options
 from robustrank.cli.data import check_outputs
 from robustrank.cli.progress import meter, stage_callback
 from robustrank.cli.tables import read_table, write_completion
@@ -17,11 +18,9 @@ from robustrank.cli.writing import without_interruption
 from robustrank.report import require_report_libraries, write_report
 from robustrank.result import Result
 
-_FILE = click.Path(path_type=Path)
-
 
 @click.command()
-@click.argument("data", type=_FILE)
+@click.argument("data", type=options.FILE)
 @click.option(
     "--rows",
     help="The column of a table that names the row of each entry, by name or by number from 1.",
@@ -31,17 +30,17 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--rank", type=int, help="An upper bound on the rank. Optional: by default it is estimated."
 )
-@click.option("--time-limit", type=float, help="Seconds after which the run ends.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@options.time_limit
+@options.seed
 @click.option(
     "-o",
     "--out",
-    type=_FILE,
+    type=options.FILE,
     help="Output file: .npz (the whole result, for robustrank.load), .npy or .csv (matrix; the "
     "outliers are written beside it, to NAME.outliers.npy or NAME.outliers.csv).",
 )
-@click.option("--report", type=_FILE, help="Write a report page to this .html file.")
-@click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor summary.")
+@options.report
+@options.quiet
 def complete(data: Path, out: Path | None, report: Path | None, quiet: bool, **given: Any) -> int:
     """Complete a low-rank matrix from the entries in DATA, some of which are outliers.
 

@@ -15,6 +15,7 @@ import numpy as np
 from robustrank import api, cluster
 from robustrank.api import SOLVERS, Interrupted, SensingDataLost
 from robustrank.backend import memory_bytes
+from robustrank.cli import options
 from robustrank.cli.columns import Choice
 from robustrank.cli.data import (
     MatrixShape,
@@ -33,11 +34,9 @@ from robustrank.report import require_report_libraries, write_report
 from robustrank.result import Result
 from robustrank.solvers import Portfolio
 
-_FILE = click.Path(path_type=Path)
-
 
 @click.command()
-@click.argument("data", type=_FILE, required=False)
+@click.argument("data", type=options.FILE, required=False)
 @click.option(
     "--rank",
     type=int,
@@ -45,7 +44,7 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option(
     "--sensing",
-    type=_FILE,
+    type=options.FILE,
     multiple=True,
     help="Sensing data A. An .npy file, a .zarr folder or HDF5 (file.h5:/A) may have any size; it "
     "is read in blocks. Or file.mat:A, file.npz:A, also if A is sparse, or a table whose rows are "
@@ -53,7 +52,7 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option(
     "--measurements",
-    type=_FILE,
+    type=options.FILE,
     help="Measurements y: .npy, file.npz:y, file.mat:y, file.h5:/y, or a table; see --column.",
 )
 @click.option(
@@ -83,7 +82,7 @@ _FILE = click.Path(path_type=Path)
     type=float,
     help="Stop when the relative change of the factors per step is smaller; 0 disables this.",
 )
-@click.option("--time-limit", type=float, help="Seconds after which the run ends.")
+@options.time_limit
 @click.option(
     "--memory-limit",
     help="Memory that the process may use if A is read in blocks, such as 2GB; with less, more "
@@ -100,22 +99,22 @@ _FILE = click.Path(path_type=Path)
     help="Compute on the dask cluster with this scheduler, such as tcp://10.0.0.1:8786.",
 )
 @click.option("--device", help='"cuda" or "cuda:1": move the data there first (needs PyTorch).')
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@options.seed
 @click.option(
     "-o",
     "--out",
-    type=_FILE,
+    type=options.FILE,
     help="Output file: .npz (everything), .npy or .csv (matrix; the outliers are written beside "
     "it, to NAME.outliers.npy or NAME.outliers.csv).",
 )
 @click.option(
     "--resume",
-    type=_FILE,
+    type=options.FILE,
     help="Continue from this result (.npz), which was saved with --out. It may be the same file "
     "as --out; if that does not exist yet, the run starts from the beginning.",
 )
-@click.option("--report", type=_FILE, help="Write a report page to this .html file.")
-@click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor summary.")
+@options.report
+@options.quiet
 def recover(out: Path | None, report: Path | None, **given: Any) -> int:
     """Recover a low-rank matrix from DATA, a file with the arrays A and y.
 

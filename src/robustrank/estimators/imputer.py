@@ -1,70 +1,70 @@
-"""Imputation of missing entries from a low-rank matrix, in spite of outliers."""
+"""Imputation of missing cells from the others of their row, in spite of wrong cells."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.impute import MissingIndicator
 
-from robustrank.api import complete
-from robustrank.backend import Array, like, namespace, to_numpy
-from robustrank.estimators.centering import column_medians, complete_about_mean
-from robustrank.estimators.new_rows import RowModel
-from robustrank.estimators.uncertified import warn, warn_unless_certified
-from robustrank.estimators.validation import fitting_data, new_data, seed_of
+from robustrank.api import clean
+from robustrank.backend import Array, to_numpy
+from robustrank.estimators.rows import explain_rows, table_of
+from robustrank.estimators.uncertified import warn_unless_usable
+from robustrank.estimators.validation import fitting_data, in_library_of, new_data, seed_of
+from robustrank.result import Result
+from robustrank.tables import Mask, Values
 
 
 class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Fills in missing entries (NaN) from a low-rank matrix, although some entries are wrong.
+    """Fills in missing cells (NaN) from the others of their row, although some cells are wrong.
 
-    Infinite entries are treated as missing ones. A feature without any entry in the training data
-    stays in the output, and its missing entries stay NaN.
+    ``fit`` cleans the training data with ``robustrank.clean``. ``transform`` compares the cells of
+    each row, of the training data or a new one, with each other, and predicts the missing ones from
+    those that agree. A feature whose left-out cells were not predicted better than by the median
+    gets the median. Data of exactly low rank is completed exactly, if this can be certified.
 
-    ``fit`` completes the matrix of the training data. ``transform`` fits each row, of the training
-    data or a new one, to the row space that was found: from the entries that agree with each other.
+    Infinite cells are wrong, and always replaced.
 
     Parameters
     ----------
-    rank
-        An upper bound on the rank of the matrix about the means of its columns. None: it is
-        estimated.
     replace_outliers
-        Whether ``transform`` also replaces the observed entries that are rejected as outliers. If
-        False, it changes only missing entries.
+        Whether ``transform`` also replaces the observed cells that contradict the others of their
+        row. If False, it changes only missing and infinite cells.
+    add_indicator
+        Whether ``transform`` appends a column for each feature with missing cells in the training
+        data, which is 1 where the cell is missing.
+    keep_empty_features
+        Whether features without any value in the training data are kept, with 0 where they are
+        missing. If False, ``transform`` drops them.
     time_limit
         Seconds after which ``fit`` ends, with what was found until then. None: no limit.
     random_state
-        Random seed: an integer, a ``RandomState`` or None; used for starting vectors and random
-        subsets of entries.
+        Random seed: an integer, a ``RandomState`` or None; used for the cells that are left out to
+        measure the errors.
 
     Warns
     -----
     UncertifiedFitWarning
-        In ``fit``, if the completed matrix is not certified. In ``transform``, if some rows have
-        too few trusted entries; these get the values that are most likely given the entries that
-        are plausible, which for a row without entries are the means of the completed rows.
+        In ``fit``, if no feature is predicted clearly better than by its median, or the time limit
+        was reached.
 
     Attributes
     ----------
-    components_ : array of shape (rank, n_features)
-        A basis of the space of the rows about their mean, orthonormal.
-    mean_ : array of shape (n_features,)
-        The means of the features about which the matrix has a low rank; NaN if a feature has no
-        values.
+    predicted_features_ : array of shape (n_features,)
+        Whether the missing cells of each feature are predicted from the others; if False, they get
+        the median.
     statistics_ : array of shape (n_features,)
-        The median of each feature; NaN if it has no values. It is what is filled in where too few
-        trusted entries determine the feature.
-    inlier_mask_ : array of shape (n_samples, n_features)
-        False for the entries of the training data that are missing, infinite, or were rejected as
-        outliers.
-    scale_ : float
-        The standard deviation of the noise; zero if the data is exact.
-    rank_ : int
-        The rank of the completed matrix about the mean.
+        The median of each feature; NaN if it has no values.
+    cell_outliers_ : array of shape (n_samples, n_features)
+        The cells of the training data that contradict the others of their row.
+    row_outliers_ : array of shape (n_samples,)
+        The rows of the training data that are wrong altogether.
+    indicator_ : sklearn.impute.MissingIndicator
+        What the columns of ``add_indicator=True`` are computed by; otherwise None.
     result_ : robustrank.Result
-        The result for the training data minus the mean, with its status and certificate.
+        The result of ``clean`` for the training data, with its status and held-out errors.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -72,41 +72,51 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    robustrank.complete : The function behind it.
-    robustrank.estimators.RobustPCA : Principal components of data without missing entries.
+    robustrank.clean : The function behind it.
+    robustrank.estimators.RobustPCA : Principal components, with the same model.
 
     Examples
     --------
     >>> import numpy as np
     >>> from robustrank.estimators import RobustImputer
     >>> rng = np.random.default_rng(0)
+    >>> size = rng.standard_normal((200, 1))
+    >>> X = size * [1, 20, 0.3, 500] + rng.standard_normal((200, 4)) * [0.3, 5, 0.1, 100]
+    >>> X[3, :2] = np.nan, 400  # the second is a typing error
+    >>> filled = RobustImputer().fit_transform(X)
+    >>> bool(abs(filled[3, 0] - size[3, 0]) < 1)
+    True
+
+    Data of exactly low rank is completed exactly:
+
     >>> truth = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 12))
     >>> X = truth.copy()
     >>> X[rng.random(X.shape) < 0.2] = np.nan
-    >>> X[0, :3] = 50  # wrong entries
+    >>> X[0, :3] = 50  # wrong cells
     >>> imputer = RobustImputer().fit(X)
-    >>> imputer.rank_
-    2
-    >>> filled = imputer.transform(X)
-    >>> bool(np.allclose(filled[np.isnan(X)], truth[np.isnan(X)]))
+    >>> imputer.result_.status.name
+    'RECOVERED'
+    >>> bool(np.allclose(imputer.transform(X)[np.isnan(X)], truth[np.isnan(X)]))
     True
     """
 
     def __init__(
         self,
-        rank: int | None = None,
         *,
         replace_outliers: bool = False,
+        add_indicator: bool = False,
+        keep_empty_features: bool = False,
         time_limit: float | None = None,
         random_state: Any = 0,
     ) -> None:
-        self.rank = rank
         self.replace_outliers = replace_outliers
+        self.add_indicator = add_indicator
+        self.keep_empty_features = keep_empty_features
         self.time_limit = time_limit
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> RobustImputer:
-        """Complete the matrix X, in which NaN marks missing entries.
+        """Fit a model of the rows of X, in which NaN marks missing cells.
 
         Parameters
         ----------
@@ -120,22 +130,22 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         RobustImputer
             The estimator.
         """
-        data = _without_infinite(
-            fitting_data(self, X, ensure_all_finite=False, ensure_min_samples=2)
-        )
-        xp, solve = namespace(data), partial(complete, rng=seed_of(self.random_state))
-        result, self.mean_ = complete_about_mean(solve, data, self.rank, self.time_limit)
-        self.components_ = xp.matrix_transpose(xp.linalg.qr(result.right)[0])
-        self.statistics_ = xp.asarray(column_medians(to_numpy(data)), **like(data))
-        self.inlier_mask_ = ~(result.outliers | xp.isnan(data))
-        self.scale_, self.rank_ = float(result.noise), result.rank
-        self.result_ = result
-        self._rows = RowModel.of(result)
-        warn_unless_certified(self, result)
+        data = fitting_data(self, X, ensure_all_finite=False, ensure_min_samples=2)
+        values = to_numpy(data).astype(float)
+        self.result_ = clean(values, time_limit=self.time_limit, rng=seed_of(self.random_state))
+        self.statistics_ = in_library_of(data, _medians(values), data.dtype)
+        self.predicted_features_ = in_library_of(data, _predicted(self.result_))
+        explained = explain_rows(self.result_, values)
+        self.cell_outliers_ = in_library_of(data, explained.wrong)
+        self.row_outliers_ = in_library_of(data, explained.wrong_rows)
+        self.indicator_ = None
+        if self.add_indicator:
+            self.indicator_ = MissingIndicator(error_on_new=False).fit(_without_infinite(values))
+        warn_unless_usable(self, self.result_)
         return self
 
     def transform(self, X: Any) -> Array:
-        """Fill in the missing entries of X.
+        """Fill in the missing cells of X.
 
         Parameters
         ----------
@@ -144,37 +154,80 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        array of shape (n_samples, n_features)
-            A copy of X without NaN, except in features of which nothing is known.
+        array of shape (n_samples, n_features_out)
+            A copy of X without NaN; without the features that had no values in the training data,
+            unless ``keep_empty_features=True``, and with the columns of ``add_indicator=True``.
         """
-        data = _without_infinite(
-            new_data(self, X, "components_", "transform", ensure_all_finite=False)
-        )
-        values = to_numpy(data)
-        rows = self._rows.fit(to_numpy(data - self.mean_))
-        if rows.undecided.any():
-            warn(
-                self,
-                f"{np.count_nonzero(rows.undecided)} of {len(values)} rows have too few trusted "
-                "entries to determine the missing ones",
-            )
-        predicted = rows.left @ self._rows.right.T + to_numpy(self.mean_)
-        unknown = self.result_.undecided_columns
-        predicted[:, unknown] = to_numpy(self.statistics_)[unknown]
-        replaced = np.isnan(values)
+        data = new_data(self, X, "statistics_", "transform", ensure_all_finite=False)
+        values = to_numpy(data).astype(float)
+        filled = self._filled(values)[:, self._kept]
+        if self.indicator_ is not None:
+            filled = np.hstack([filled, self.indicator_.transform(_without_infinite(values))])
+        return in_library_of(data, filled, data.dtype)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """The names of the columns that ``transform`` returns.
+
+        Parameters
+        ----------
+        input_features
+            The names of the features; by default, those of the training data, or x0, x1, ….
+
+        Returns
+        -------
+        numpy.ndarray of str
+            The names.
+        """
+        names = super().get_feature_names_out(input_features)
+        if self.indicator_ is None:
+            return names[self._kept]
+        return np.concatenate([names[self._kept], self.indicator_.get_feature_names_out(names)])
+
+    @property
+    def _kept(self) -> Mask:
+        """The features that ``transform`` returns."""
+        with_values = ~np.isnan(to_numpy(self.statistics_))
+        return np.asarray(with_values | self.keep_empty_features)
+
+    def _filled(self, X: Values) -> Values:
+        """X with what is expected, or the median, in the cells that are replaced."""
+        explained = explain_rows(self.result_, X)
+        medians = np.nan_to_num(to_numpy(self.statistics_).astype(float))
+        expected = np.where(to_numpy(self.predicted_features_), explained.expected, medians)
+        replaced = ~np.isfinite(X)
         if self.replace_outliers:
-            replaced |= rows.outliers
-        filled = np.where(replaced, predicted, values)
-        return namespace(data).asarray(filled.astype(values.dtype), **like(data))
+            replaced |= explained.wrong
+        return np.where(replaced, expected, X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.array_api_support = True
         return tags
 
 
-def _without_infinite(X: Array) -> Array:
-    """The data, with NaN for infinite entries."""
-    xp = namespace(X)
-    return xp.where(xp.isinf(X), xp.asarray(xp.nan, **like(X)), X)
+def _predicted(result: Result) -> Mask:
+    """The columns whose left-out cells were not predicted worse than by the median.
+
+    Where too few cells were left out to tell, the model is better: its covariance is shrunk.
+    """
+    table = table_of(result)
+    predicted = ~(table.held_out.skill <= 0)
+    if result.fit_new_rows is not None:
+        predicted |= ~np.isin(np.arange(len(predicted)), result.undecided_columns)
+    return np.asarray(predicted & ~table.empty_columns)
+
+
+def _medians(X: Values) -> Values:
+    """The median of the finite cells of each column; NaN for a column without any."""
+    finite = _without_infinite(X)
+    some = ~np.isnan(finite).all(axis=0)
+    medians = np.full(X.shape[1], np.nan)
+    medians[some] = np.nanmedian(finite[:, some], axis=0)
+    return medians
+
+
+def _without_infinite(X: Values) -> Values:
+    """X with NaN for infinite cells."""
+    return np.where(np.isinf(X), np.nan, X)

@@ -1,8 +1,7 @@
-"""Principal components of data of which some entries are wrong."""
+"""Principal components of data of which some cells are missing or wrong."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,59 +9,66 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from robustrank.api import robust_pca
-from robustrank.backend import Array, as_floating, like, namespace, to_numpy
-from robustrank.estimators.centering import complete_about_mean, decided_rows
-from robustrank.estimators.new_rows import RowModel
-from robustrank.estimators.uncertified import warn, warn_unless_certified
-from robustrank.estimators.validation import fitting_data, new_data, seed_of
-from robustrank.linalg import point_of
-from robustrank.result import Result
+from robustrank.api import clean
+from robustrank.backend import Array, as_floating, check_count, to_numpy
+from robustrank.estimators.moments import log_densities, moments_of
+from robustrank.estimators.rows import explain_rows, table_of
+from robustrank.estimators.uncertified import warn_unless_usable
+from robustrank.estimators.validation import fitting_data, in_library_of, new_data, seed_of
+from robustrank.tables import Values
 
 
 class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Principal component analysis of data of which some entries are wrong.
+    """Principal component analysis of data of which some cells and rows are wrong.
 
-    ``fit`` splits the data into a matrix of low rank and a sparse one, X = L + S, up to noise. The
-    components are those of L about its mean. ``transform`` fits each row to the space of the rows
-    of L, from the entries that agree with each other, so that wrong entries of new rows do no harm.
+    ``fit`` cleans the data with ``robustrank.clean``: the components are those of the covariance of
+    the rows that are not wrong, without their wrong cells. In ``transform``, missing and wrong
+    cells are predicted from the others of their row, so that they do not move its scores. Data of
+    exactly low rank, up to wrong cells, is split exactly, if this can be certified.
+
+    It is also a detector of outlying rows: ``predict`` returns -1 for those that the model explains
+    worse than independent cells.
 
     Parameters
     ----------
     n_components
-        An upper bound on the number of components. None: it is estimated.
+        The number of components. None: those whose variance exceeds what noise would give.
     time_limit
         Seconds after which ``fit`` ends, with what was found until then. None: no limit.
     random_state
-        Random seed: an integer, a ``RandomState`` or None; used for starting vectors and random
-        subsets of entries.
+        Random seed: an integer, a ``RandomState`` or None; used for the cells that are left out to
+        measure how well cells are predicted.
 
     Warns
     -----
     UncertifiedFitWarning
-        In ``fit``, if the result is not certified. In ``transform``, if of some rows no majority of
-        the entries agrees; these are estimated from the entries that are plausible.
+        In ``fit``, if the features do not predict each other, or the time limit was reached.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        The principal axes, orthonormal, in the order of their variance.
+        The principal axes, orthonormal, in the order of their variance; in the units of the data,
+        as in scikit-learn's ``PCA``. Scale the features first if their units differ.
     explained_variance_ : array of shape (n_components,)
-        The variance of L along each of them.
+        The variance along each of them.
+    explained_variance_ratio_ : array of shape (n_components,)
+        The same as shares of the variance of all features.
+    noise_variance_ : array of shape (n_features,)
+        The variance of each feature that the components do not explain.
     mean_ : array of shape (n_features,)
-        The mean of the rows of L.
+        The mean of each feature; NaN if it has no values.
+    cell_outliers_ : array of shape (n_samples, n_features)
+        The cells of the training data that contradict the others of their row.
+    row_outliers_ : array of shape (n_samples,)
+        The rows of the training data that are wrong altogether.
     low_rank_ : array of shape (n_samples, n_features)
-        L.
+        L, the cleaned training data along the components.
     sparse_ : scipy.sparse.csr_array of shape (n_samples, n_features)
-        S, whose entries are the errors of the outliers.
-    inlier_mask_ : array of shape (n_samples, n_features)
-        False for the entries that were rejected as outliers.
-    scale_ : float
-        The standard deviation of the noise; zero if the data is exact.
+        S, the errors of the wrong cells. The training data is L + S + noise.
     n_components_ : int
-        The number of components, which is the rank of L about its mean.
+        The number of components.
     result_ : robustrank.Result
-        The result for the data minus the mean, with its status and certificate.
+        The result of ``clean`` for the training data, with its status and held-out errors.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -70,8 +76,14 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     See Also
     --------
-    robustrank.robust_pca : The function behind it.
-    robustrank.estimators.RobustImputer : If entries are missing.
+    robustrank.clean : The function behind it.
+    robustrank.robust_pca : If the data has an exact rank.
+    robustrank.estimators.RobustImputer : Missing cells, with the same model.
+
+    Notes
+    -----
+    It is not an ``OutlierMixin`` of scikit-learn, which requires one threshold of
+    ``score_samples``: the density of a row also depends on which of its cells are missing.
 
     Examples
     --------
@@ -80,7 +92,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.standard_normal((80, 2)) @ rng.standard_normal((2, 15)) + 5
     >>> X = truth.copy()
-    >>> X[rng.random(X.shape) < 0.05] = 100  # wrong entries
+    >>> X[rng.random(X.shape) < 0.05] = 100  # wrong cells
     >>> pca = RobustPCA().fit(X)
     >>> pca.n_components_
     2
@@ -88,6 +100,14 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     True
     >>> bool(np.allclose(pca.inverse_transform(pca.transform(X)), truth))
     True
+
+    With noise, and a row that is wrong altogether:
+
+    >>> X = truth + 0.3 * rng.standard_normal(truth.shape)
+    >>> X[7] = 5 + 3 * rng.standard_normal(15)
+    >>> pca = RobustPCA().fit(X)
+    >>> pca.n_components_, np.flatnonzero(pca.predict(X) == -1).tolist()
+    (2, [7])
     """
 
     def __init__(
@@ -102,12 +122,12 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> RobustPCA:
-        """Split X and find its components.
+        """Clean X and find its components.
 
         Parameters
         ----------
         X
-            The training data, (n_samples, n_features), without missing entries.
+            The training data, (n_samples, n_features); NaN marks missing cells.
         y
             Not used.
 
@@ -116,68 +136,163 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         RobustPCA
             The estimator.
         """
-        data = fitting_data(self, X, ensure_min_samples=2)
-        solve = partial(robust_pca, rng=seed_of(self.random_state))
-        result, self.mean_ = complete_about_mean(solve, data, self.n_components, self.time_limit)
-        self._fit_components(result)
-        self.inlier_mask_ = ~result.outliers
-        self.scale_ = float(result.noise)
-        self.result_ = result
-        self._rows = RowModel.of(result)
-        warn_unless_certified(self, result)
+        data = fitting_data(self, X, ensure_all_finite=False, ensure_min_samples=2)
+        values = to_numpy(data).astype(float)
+        self._check_count(values.shape[1])
+        self.result_ = clean(values, time_limit=self.time_limit, rng=seed_of(self.random_state))
+        self._fit_components(data)
+        explained = explain_rows(self.result_, values)
+        self.cell_outliers_ = in_library_of(data, explained.wrong)
+        self.row_outliers_ = in_library_of(data, explained.wrong_rows)
+        warn_unless_usable(self, self.result_)
         return self
 
     def transform(self, X: Any) -> Array:
-        """The coordinates of the rows of X along the components, robustly.
+        """The scores of the rows of X along the components, robustly.
 
         Parameters
         ----------
         X
-            Rows of the training data or new ones, (n_samples, n_features).
+            Rows of the training data or new ones, (n_samples, n_features); NaN marks missing cells.
 
         Returns
         -------
         array of shape (n_samples, n_components)
-            The coordinates about the mean.
+            The scores about the mean.
         """
-        data = new_data(self, X, "components_", "transform")
-        rows = self._rows.fit(to_numpy(data - self.mean_))
-        if rows.undecided.any():
-            warn(
-                self,
-                f"of {np.count_nonzero(rows.undecided)} of {len(rows.left)} rows no majority of "
-                "the entries agrees with the components",
-            )
-        components = to_numpy(self.components_).T.astype(float)
-        coordinates = rows.left @ (self._rows.right.T @ components)
-        return namespace(data).asarray(coordinates.astype(to_numpy(data).dtype), **like(data))
+        data, values = self._rows(X, "transform")
+        return in_library_of(data, self._scores(self._completed(values)), data.dtype)
 
     def inverse_transform(self, X: Any) -> Array:
-        """The rows with these coordinates.
+        """The rows with these scores.
 
         Parameters
         ----------
         X
-            Coordinates, (n_samples, n_components).
+            Scores, (n_samples, n_components).
 
         Returns
         -------
         array of shape (n_samples, n_features)
-            The rows of a matrix like L.
+            The rows, in the space of the components.
         """
         check_is_fitted(self)
-        coordinates = as_floating(check_array(X, ensure_min_features=0), "X")
-        return coordinates @ self.components_ + self.mean_
+        scores = as_floating(check_array(X), "X")
+        return scores @ self.components_ + self.mean_
+
+    def score_samples(self, X: Any) -> Array:
+        """The log density of each row, of its cells that are not missing.
+
+        A row is normal with the covariance ``get_covariance()``, but its wrong cells, or all cells
+        if the row is wrong altogether, have the density of wrong cells. So the score of a row is
+        bounded by how often that happens.
+
+        Parameters
+        ----------
+        X
+            Rows of the training data or new ones, (n_samples, n_features); NaN marks missing cells.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The log densities.
+        """
+        data, values = self._rows(X, "score_samples")
+        right, wrong = self._log_densities(values, self._covariance_of_components())
+        return in_library_of(data, np.logaddexp(right, wrong))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean log density of the rows, for cross-validation.
+
+        Parameters
+        ----------
+        X
+            Rows of the training data or new ones, (n_samples, n_features); NaN marks missing cells.
+        y
+            Not used.
+
+        Returns
+        -------
+        float
+            The mean of ``score_samples(X)``.
+        """
+        return float(np.mean(to_numpy(self.score_samples(X))))
+
+    def decision_function(self, X: Any) -> Array:
+        """The log odds that each row is not wrong altogether; negative for outliers.
+
+        It does not depend on the number of components.
+
+        Parameters
+        ----------
+        X
+            Rows of the training data or new ones, (n_samples, n_features); NaN marks missing cells.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The log odds.
+        """
+        data, values = self._rows(X, "decision_function")
+        return in_library_of(data, self._log_odds(values))
+
+    def predict(self, X: Any) -> Array:
+        """Which rows are wrong altogether.
+
+        Parameters
+        ----------
+        X
+            Rows of the training data or new ones, (n_samples, n_features); NaN marks missing cells.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            -1 for wrong rows, 1 for others.
+        """
+        data, values = self._rows(X, "predict")
+        return in_library_of(data, np.where(self._log_odds(values) < 0, -1, 1))
+
+    def fit_predict(self, X: Any, y: Any = None) -> Array:
+        """Fit the model and return which rows of the training data are wrong altogether.
+
+        Parameters
+        ----------
+        X
+            The training data, (n_samples, n_features); NaN marks missing cells.
+        y
+            Not used.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            -1 for wrong rows, 1 for others.
+        """
+        return self.fit(X).predict(X)
+
+    def get_covariance(self) -> Array:
+        """The covariance of the features: that of the components, and the noise variances.
+
+        Returns
+        -------
+        array of shape (n_features, n_features)
+            The covariance.
+        """
+        check_is_fitted(self)
+        found = self._covariance_of_components()
+        return in_library_of(self.components_, found, self.components_.dtype)
 
     @property
     def low_rank_(self) -> Array:
-        """L, the matrix of low rank."""
-        return self.result_.matrix + self.mean_
+        """L, the cleaned training data along the components."""
+        scores = self._scores(np.nan_to_num(table_of(self.result_).filled()))
+        low_rank = scores @ to_numpy(self.components_) + to_numpy(self.mean_)
+        return in_library_of(self.components_, low_rank, self.components_.dtype)
 
     @property
     def sparse_(self) -> sparse.csr_array:
-        """S, the errors of the outliers."""
-        return self.result_.sparse.tocsr()
+        """S, the errors of the wrong cells."""
+        table, wrong = table_of(self.result_), to_numpy(self.cell_outliers_)
+        return sparse.csr_array(np.where(wrong, table.given - table.expected, 0.0))
 
     @property
     def n_components_(self) -> int:
@@ -188,23 +303,64 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def _fit_components(self, result: Result) -> None:
-        xp = namespace(result.left)
-        rows = decided_rows(result)
-        point = point_of(rows, result.right)
-        axes = xp.matrix_transpose(point.right)
-        self.components_ = axes * _signs(axes)[:, None]
-        self.explained_variance_ = point.values**2 / max(int(rows.shape[0]) - 1, 1)
+    def _fit_components(self, data: Array) -> None:
+        """The principal axes of the covariance, and the variances."""
+        moments = moments_of(self.result_)
+        self._moments = moments
+        variances, vectors = np.linalg.eigh(moments.covariance)
+        count = self.n_components or moments.rank
+        variances, axes = np.maximum(variances[::-1][:count], 0.0), vectors.T[::-1][:count]
+        axes = axes * np.sign(axes[np.arange(count), np.abs(axes).argmax(axis=1)])[:, None]
+        total = np.diagonal(moments.covariance)
+        found = {
+            "components_": axes,
+            "explained_variance_": variances,
+            "explained_variance_ratio_": variances / (total.sum() or 1.0),
+            "noise_variance_": np.maximum(total - variances @ axes**2, 0.0),
+            "mean_": moments.mean,
+        }
+        for name, values in found.items():
+            setattr(self, name, in_library_of(data, values, data.dtype))
+
+    def _check_count(self, features: int) -> None:
+        if self.n_components is not None:
+            check_count(n_components=self.n_components)
+            if self.n_components > features:
+                raise ValueError(
+                    f"n_components={self.n_components}, but X has {features} features; expected at "
+                    "most as many"
+                )
+
+    def _rows(self, X: Any, method: str) -> tuple[Array, Values]:
+        """Rows checked by scikit-learn, and their numbers."""
+        data = new_data(self, X, "components_", method, ensure_all_finite=False)
+        return data, to_numpy(data).astype(float)
+
+    def _completed(self, X: Values) -> Values:
+        """X with what is expected in its missing and wrong cells."""
+        explained = explain_rows(self.result_, X)
+        return np.where(~np.isfinite(X) | explained.wrong, explained.expected, X)
+
+    def _scores(self, completed: Values) -> Values:
+        """The coordinates of rows without missing cells; features without values count nothing."""
+        centered = np.nan_to_num(completed - self._moments.mean)
+        return np.asarray(centered @ to_numpy(self.components_).T)
+
+    def _covariance_of_components(self) -> Values:
+        axes, variances = to_numpy(self.components_), to_numpy(self.explained_variance_)
+        return np.asarray((axes.T * variances) @ axes + np.diag(to_numpy(self.noise_variance_)))
+
+    def _log_densities(self, X: Values, covariance: Values) -> tuple[Values, Values]:
+        wrong = explain_rows(self.result_, X).wrong
+        return log_densities(self.result_, self._moments.mean, covariance, X, wrong)
+
+    def _log_odds(self, X: Values) -> Values:
+        right, wrong = self._log_densities(X, self._moments.covariance)
+        return np.asarray(right - wrong)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.array_api_support = True
         return tags
-
-
-def _signs(axes: Array) -> Array:
-    """The sign of the largest entry of each axis, so that results repeat."""
-    xp = namespace(axes)
-    largest = xp.argmax(xp.abs(axes), axis=1)
-    return xp.sign(xp.take_along_axis(axes, largest[:, None], axis=1)[:, 0])

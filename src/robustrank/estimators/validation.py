@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from robustrank.backend import Array, as_floating, library
+from robustrank.backend import Array, as_floating, library, like, namespace
 from robustrank.result import check_numeric, is_frame
 
 
@@ -39,6 +39,11 @@ def new_data(estimator: Any, X: Any, fitted: str, method: str, **options: Any) -
             f"{type(estimator).__name__}.{method}() must use the same namespace as those of fit()"
         )
     return checked
+
+
+def in_library_of(data: Array, values: np.ndarray[Any, Any], dtype: Any = None) -> Array:
+    """NumPy values in the library and on the device of the data."""
+    return namespace(data).asarray(values, dtype=dtype, device=like(data)["device"])
 
 
 def _check_frame(X: Any) -> None:

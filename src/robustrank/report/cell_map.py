@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
+from matplotlib.transforms import ScaledTranslation
 
 from robustrank.report.arrays import Axis, Values, axis_of
 from robustrank.report.canvas import GRID, INK, OUTLIER, Key, Sketch
@@ -84,10 +85,10 @@ def cell_map(named: NamedTable) -> Sketch:
         _image(axes, pixels)
         _names(axes, named.rows, rows, named.columns, columns)
         marked = np.flatnonzero(table.wrong_rows[rows])
-        right = np.full(len(marked), len(columns) - 0.5)
-        axes.plot(
-            right, marked, "o", color=OUTLIER, markersize=4, clip_on=False, transform=_right(axes)
-        )
+        if len(marked):  # nothing has a place of its own, too, which would make room for it
+            right = np.full(len(marked), len(columns) - 0.5)
+            place = axes.transData + ScaledTranslation(0.09, 0, axes.figure.dpi_scale_trans)
+            axes.plot(right, marked, "o", color=OUTLIER, ms=4, clip_on=False, transform=place)
 
     above = int(np.count_nonzero(bad & (named.surprise > 0)))
     found = (
@@ -105,13 +106,6 @@ def cell_map(named: NamedTable) -> Sketch:
     size = _WIDTH, float(np.clip(0.15 * len(rows) + 1.0, 2.2, 7.0))
     caption = _caption(named, rows, columns, bad)
     return Sketch("Wrong and missing cells", caption, "cells", described, size, paint, keys)
-
-
-def _right(axes: Axes) -> Any:
-    """Data coordinates, moved to the right by a few points."""
-    from matplotlib.transforms import ScaledTranslation
-
-    return axes.transData + ScaledTranslation(0.09, 0, axes.figure.dpi_scale_trans)
 
 
 def _caption(named: NamedTable, rows: Values, columns: Values, bad: Values) -> str:
@@ -187,7 +181,7 @@ def _names(axes: Axes, rows: Axis, own: Values, columns: Axis, other: Values) ->
 
 
 def _font(labels: int) -> float:
-    return 9.0 if labels <= 12 else 7.0
+    return 9.0 if labels <= 12 else 8.0
 
 
 def components(named: NamedTable) -> Sketch:

@@ -14,7 +14,7 @@ from robustrank.report.formatting import number
 from robustrank.result import counted
 
 _SIZE = (4.5, 3.3)
-_POINTS = 2000  # rows that are not unusual, at most
+_POINTS = 1000  # rows that are drawn because they are unusual, and as many of the others
 _LABELED, _APART = 8, (0.3, 0.06)  # labels; how far they are apart, of the size of the axes
 _LOGARITHMIC = 8.0  # a larger distance makes an axis logarithmic
 _MOST = 30  # columns
@@ -25,28 +25,28 @@ def rows(named: NamedTable) -> Sketch:
     table, scores = named.table, named.table.scores()
     places = np.column_stack([scores.distance, scores.residual])
     wrong, some = np.flatnonzero(scores.wrong), table.wrong.any(axis=1) & ~scores.wrong
-    unusual = (places > 1).any(axis=1) | some
-    usual = np.flatnonzero(~unusual & ~scores.wrong)
-    step = max(-(-len(usual) // _POINTS), 1)
-    good = np.r_[usual[::step], np.flatnonzero(unusual & ~some & ~scores.wrong)]
+    order = np.argsort(-_order(places, scores.wrong), kind="stable")
+    step = max(-(-(len(order) - _POINTS) // _POINTS), 1)
+    chosen = np.zeros(len(order), bool)
+    chosen[np.r_[order[:_POINTS], order[_POINTS::step]]] = True
     drawn = (
-        (good, INLIER, INLIER),
-        (np.flatnonzero(some), "none", INLIER),
-        (wrong, OUTLIER, OUTLIER),
+        (np.flatnonzero(chosen & ~some & ~scores.wrong), INLIER, INLIER),
+        (np.flatnonzero(chosen & some), "none", INLIER),
+        (np.flatnonzero(chosen & scores.wrong), OUTLIER, OUTLIER),
     )
 
     def paint(axes: Axes) -> None:
         scales = [_Scale(values) for values in places.T]
         at = np.column_stack([scale.at(places[:, k]) for k, scale in enumerate(scales)])
-        for chosen, face, edge in drawn:
-            axes.plot(*at[chosen].T, "o", mfc=face, mec=edge, markersize=3.5, mew=0.8)
+        for places_of, face, edge in drawn:
+            axes.plot(*at[places_of].T, "o", mfc=face, mec=edge, markersize=3.5, mew=0.8)
         for line, scale in zip((axes.axvline, axes.axhline), scales, strict=True):
             line(float(scale.at(np.ones(1))[0]), color=INK, lw=0.9, ls=(0, (4, 2)))
         axes.margins(0.08)
         scales[0].label(axes.xaxis, *axes.get_xlim())
         scales[1].label(axes.yaxis, *axes.get_ylim())
-        listed = np.flatnonzero((places > 1).any(axis=1) | scores.wrong)
-        _label(axes, named, listed[np.argsort(-_order(places, scores.wrong)[listed])], at)
+        remarkable = (places > 1).any(axis=1) | scores.wrong
+        _label(axes, named, order[remarkable[order]], at)
         axes.set_xlabel("distance along the components")
         axes.set_ylabel("distance from the components")
 
@@ -65,7 +65,9 @@ def rows(named: NamedTable) -> Sketch:
         "unusually large or small. Of normal rows, 1% are beyond each line."
     )
     if step > 1:
-        caption += f" Of the rows without wrong cells within both lines, one of {step:,} is drawn."
+        caption += (
+            f" The {_POINTS:,} most unusual rows are drawn, and one of {step:,} of the others."
+        )
     described = f"Distances of {counted(len(scores.wrong), 'row')}: " + ", ".join(
         key.label for key in keys
     )
@@ -117,7 +119,7 @@ def _label(axes: Axes, named: NamedTable, listed: Values, at: Values) -> None:
             textcoords="offset points",
             ha="right" if on_right else "left",
             va="center",
-            fontsize=7.5,
+            fontsize=8,
             color=INK,
         )
 
@@ -137,7 +139,7 @@ def column_errors(named: NamedTable) -> Sketch | None:
         colors = [OUTLIER if value >= 1 else INLIER for value in values]
         axes.barh(range(len(worst)), values, 0.7, color=colors)
         names = named.columns.names(worst, 16)
-        axes.set_yticks(range(len(worst)), names, fontsize=9 if len(worst) <= 12 else 7)
+        axes.set_yticks(range(len(worst)), names, fontsize=9 if len(worst) <= 12 else 8)
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(len(worst) - 0.4, -0.6)
         axes.axvline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 2)))

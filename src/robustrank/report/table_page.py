@@ -34,7 +34,6 @@ def assemble(
     errors = None if result.certified else column_errors(named)
     found = [cell_map(named).picture(), wrong_cells(named, result)]
     found += [rows(named).picture(), wrong_rows(named)]
-    accuracy = [errors.picture(), error_list(named, result)] if errors is not None else []
     return render(
         "table.html",
         title=title or own_title,
@@ -45,7 +44,8 @@ def assemble(
         tiles=content_tiles(named),
         found=[part for part in found if part is not None],
         accuracy_tiles=accuracy_tiles(named, result),
-        accuracy=[*accuracy, components(named).picture()],
+        accuracy=[] if errors is None else [errors.picture(), error_list(named, result)],
+        components=components(named).picture(),
         steps=next_steps(named, result),
         footer=[versions()],
     )
@@ -80,8 +80,9 @@ def accuracy_tiles(named: NamedTable, result: Result) -> list[Tile]:
         Tile("Left-out cells", f"{int(held_out.counts.sum()):,}", "hidden from the fit"),
         Tile(
             "Skill",
-            f"{held_out.skill_of_all:.0%}",
-            f"of the squared error of the medians is removed; at least {held_out.least_skill:.0%}",
+            _signed(held_out.skill_of_all),
+            "of the squared error of the medians is removed; at least "
+            f"{_signed(held_out.least_skill)}",
         ),
         Tile("Within intervals", f"{held_out.inside:.0%}", "expected: 90%"),
     ]
@@ -95,13 +96,19 @@ def wrong_cells(named: NamedTable, result: Result) -> TextTable | None:
     if not len(wrong):
         return None
     own, other = places[wrong].T
-    order = np.lexsort((-np.abs(named.surprise[own, other]), table.wrong_rows[own]))
+    spread = np.abs(cells["value"] - cells["expected"])[wrong] / table.model.units.scale[other]
+    order = np.lexsort((-spread, -np.abs(named.surprise[own, other]), table.wrong_rows[own]))
     listed = wrong[order[:_LISTED_CELLS]]
     own, other = places[listed].T
     expected = zip(cells["expected"][listed], cells["standard_error"][listed], strict=True)
     note = (
-        f"{_of(len(listed), len(wrong), 'wrong cell')}, by their distance from what the others of "
-        "their row predict, in standard errors. `result.cells` has all."
+        f"{_of(len(listed), len(wrong), 'wrong cell')}, by how many standard errors"
+        if result.noise != 0
+        else f"{_of(len(listed), len(wrong), 'wrong cell')}, by how far"
+    )
+    note += (
+        " they are from what the other cells of their row predict; those of wrong rows come last. "
+        "`result.cells` has all."
     )
     columns = {
         "Row": [named.rows.name(i) for i in own],
@@ -151,7 +158,7 @@ def error_list(named: NamedTable, result: Result) -> TextTable:
         "Column": [named.columns.name(j) for j in listed],
         "Error": [number(value) for value in columns["error"][listed]],
         "Of the median": [number(value) for value in columns["error_of_median"][listed]],
-        "Removed": [f"{value:.0%}" for value in columns["skill"][listed]],
+        "Removed": [_signed(value) for value in columns["skill"][listed]],
     }
     return TextTable.of(chosen, note, "Errors by column")
 
@@ -198,6 +205,10 @@ def _of(listed: int, total: int, noun: str) -> str:
     return (
         f"The {counted(total, noun)}" if listed == total else f"{listed} of {counted(total, noun)}"
     )
+
+
+def _signed(part: float) -> str:
+    return f"{part:.0%}".replace("-", "−")
 
 
 def _percent(probability: float) -> str:

@@ -131,6 +131,7 @@ class Result:
         ``cells``, ``rows`` and ``columns``; otherwise None.
     observations, as_frame, accuracy, fit_new_rows, restored
         What ``residual``, ``entries``, ``matrix``, ``error_bars`` and ``fit_rows`` are computed by.
+        The ``fit_new_rows`` of a table of exactly low rank takes rows in its robust units.
 
     See Also
     --------
@@ -646,6 +647,11 @@ class Result:
         >>> bool(abs(rows.matrix - planted.matrix[:3]).max() < 1e-9), int(rows.outliers.sum())
         (True, 4)
         """
+        if self.table is not None:
+            raise ValueError(
+                "fit_rows needs a result of complete or robust_pca; for new rows of a table, use "
+                "score_rows or robustrank.estimators.RobustImputer"
+            )
         if self.fit_new_rows is None:
             raise ValueError("the measurements of this result are not entries of the matrix")
         right, known = self.right, self._occupied[1]

@@ -81,16 +81,18 @@ def held_out(
     """Hide some of the cells that are not wrong, fit again, and compare the predictions.
 
     The fit goes on from the model, which has seen the cells; it forgets them in a few sweeps.
+    Hidden cells that contradict their prediction are wrong, and do not count.
     """
     candidates = np.isfinite(table) & ~explained.wrong & ~explained.wrong_rows[:, None]
     # A stream of its own: users hide cells with the same seeds, and would have hidden these.
     stream = np.random.default_rng(rng.integers(2**63))
     hidden = candidates & (stream.random(table.shape) < _SHARE)
-    if not hidden.any():
-        return HeldOut.unknown(table.shape[1])
     rest = np.where(hidden, np.nan, table)
     again = fit_table(rest, report, start=model)
     found = again.explain(rest)
+    hidden &= ~again.contradicted(table, found)
+    if not hidden.any():
+        return HeldOut.unknown(table.shape[1])
     median = _medians(np.where(candidates & ~hidden, table, np.nan), model)
     scale = model.units.scale
     errors, trivial = found.expected - table, median - table

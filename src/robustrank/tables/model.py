@@ -58,6 +58,8 @@ class Explained:
         The log odds that an observed cell is wrong; negative infinity for the others.
     wrong_rows
         The rows that independent cells explain better than the model.
+    row_log_odds
+        The log odds that a row is wrong; at most zero for those that do not stand out.
     distances
         The squared Mahalanobis distance of the cells of each row that are not wrong from the mean,
         and their number.
@@ -68,6 +70,7 @@ class Explained:
     wrong: Mask
     log_odds: Values
     wrong_rows: Mask
+    row_log_odds: Values
     distances: tuple[Values, Values]
 
 
@@ -98,7 +101,7 @@ class TableModel:
     def explain(self, table: Values) -> Explained:
         """Compare each cell of rows, also of new ones, with the others of its row."""
         data = _Data.of(table, self.units)
-        used, given, wrong_rows = self._sorted(data)
+        used, given, row_odds = self._sorted(data)
         scales = row_scales(used, given.a, given.diagonal)[:, None]
         variance = given.variance() * scales
         expected = np.clip(given.expected(), self.low, self.high)
@@ -109,21 +112,30 @@ class TableModel:
             self.units.scale * np.sqrt(variance),
             data.seen & ~used,
             odds,
-            wrong_rows,
+            row_odds > 0,
+            row_odds,
             (given.distances(), used.sum(axis=1).astype(float)),
         )
+
+    def contradicted(self, table: Values, found: Explained) -> Mask:
+        """The cells of a table that contradict predictions which were made without them."""
+        data = _Data.of(table, self.units)
+        residual, deviation = table - found.expected, found.deviation / self.units.scale
+        odds = self._cells(data).log_odds((residual / self.units.scale) ** 2, deviation**2)
+        return np.asarray(data.beyond | (odds > 0))
 
     def _cells(self, data: _Data) -> Cells:
         return Cells(data.scaled, data.usable, self.units.tested, self.wrong_cells)
 
-    def _sorted(self, data: _Data) -> tuple[Mask, Given, Mask]:
-        """The used cells, what they say about the others, and the rows that are wrong."""
+    def _sorted(self, data: _Data) -> tuple[Mask, Given, Values]:
+        """The used cells, what they say about the others, and the log odds that rows are wrong."""
         used = consistent_cells(self.normal, self._cells(data))
         given = self.normal.given(data.scaled, used)
         # Without this, heavy tails are taken for wrong rows.
         rejected = 1 - used.sum(axis=1) / np.maximum(data.seen.sum(axis=1), 1)
         far = (_mean_distances(given) > self.usual) | (rejected > _MOST_REJECTED)
-        return used, given, far & (self._row_odds(data, used, given) > 0)
+        odds = self._row_odds(data, used, given)
+        return used, given, np.where(far, odds, np.minimum(odds, 0.0))
 
     def _row_odds(self, data: _Data, used: Mask, given: Given) -> Values:
         """The log odds that rows are wrong.
@@ -171,7 +183,8 @@ def fit_table(
     excluded = np.zeros(len(table), bool)
     model = _converged(model, data, excluded, report)
     for _ in range(_GROUPS):
-        used, given, wrong_rows = model._sorted(data)
+        used, given, row_odds = model._sorted(data)
+        wrong_rows = row_odds > 0
         group = ~(wrong_rows | excluded)
         group[group] = separated_rows(given.completed()[group])
         if not group.any():
@@ -185,8 +198,9 @@ def fit_table(
 def _converged(model: TableModel, data: _Data, excluded: Mask, report: Report | None) -> TableModel:
     """The model when it no longer changes, of rows that are not excluded."""
     for sweep in range(_SWEEPS):
-        used, given, wrong_rows = model._sorted(data)
-        previous, model = model, _estimated(model, data, used, given, wrong_rows | excluded)
+        used, given, row_odds = model._sorted(data)
+        wrong_rows = (row_odds > 0) | excluded
+        previous, model = model, _estimated(model, data, used, given, wrong_rows)
         if report is not None:
             report((sweep + 1) / _SWEEPS, model)
         if _change(previous.normal, model.normal) < _TOLERANCE:
@@ -217,7 +231,7 @@ def _estimated(
     completed = given.completed()
     mean = completed.mean(axis=0)
     centered = completed - mean
-    unknown, place = given.unknown.copy(), np.arange(data.scaled.shape[1])
+    unknown, place = given.unknown.copy(), np.arange(centered.shape[1])
     unknown[place, place] += np.maximum(_SMALLEST * count - np.sum(centered**2, axis=0), 0.0)
     unused = np.count_nonzero(~given.used, axis=1)
     shrunken, weight = shrunk(centered, (unknown + unknown.T) / 2, unused)

@@ -1,0 +1,120 @@
+"""The distribution of the correct rows of a table: mean, covariance, and how probable rows are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from robustrank.estimators.rows import table_of
+from robustrank.result import Result
+from robustrank.tables import CleanTable, Mask, Normal, TableModel, Values
+from robustrank.tables.wrong_cells import log_density_of_wrong
+
+_LEAST = 1e-8  # variance of a cell given the others, in robust units: a density has to be finite
+_ROUNDING = 1e-10  # the least noise variance of a column, relative to its variance
+_MOST_CHANCE = 0.9  # of the variance of noise that the other columns can seem to predict
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """The mean and the covariance of the correct rows, in the units of the data.
+
+    ``rank`` is the number of components whose variance exceeds what noise would give. The mean of
+    columns without values is NaN, and their covariance is zero.
+    """
+
+    mean: Values
+    covariance: Values
+    rank: int
+
+
+def moments_of(result: Result) -> Moments:
+    """The moments of a matrix of exactly low rank, or else of the normal model."""
+    table, exact = table_of(result), result.fit_new_rows is not None
+    mean, covariance, noise, rows = _of_matrix(result) if exact else _of_model(table)
+    known = np.flatnonzero(~table.empty_columns)
+    place = np.ix_(known, known)
+    kept = np.zeros_like(covariance)
+    kept[place] = covariance[place]
+    rank = _components_beyond_noise(covariance[place], noise[known], rows)
+    return Moments(np.where(table.empty_columns, np.nan, mean), kept, max(rank, 1))
+
+
+def _of_model(table: CleanTable) -> tuple[Values, Values, Values, float]:
+    """The mean, the covariance, the noise variances and the number of rows behind the model."""
+    model = table.model
+    rows = np.count_nonzero(~table.wrong_rows) + model.weight
+    # What the other columns do not predict, which is too small: they were fitted to the same rows.
+    chance = min(len(model.mean) / rows, _MOST_CHANCE)
+    return model.mean, model.covariance, table.noise**2 / (1 - chance), rows
+
+
+def _of_matrix(result: Result) -> tuple[Values, Values, Values, float]:
+    """The same for the decided rows of a certified matrix, without noise.
+
+    Columns that are not decided have the variances of the model, and no correlations.
+    """
+    table, other = table_of(result), result.undecided_columns
+    used = ~table.wrong_rows
+    used[result.undecided_rows] = False
+    left, right = result.left[used], result.right.copy()
+    right[other] = 0.0
+    centered, rows = left - left.mean(axis=0), len(left) - 1
+    mean, noise = right @ left.mean(axis=0), np.zeros(len(right))
+    mean[other], noise[other] = table.model.mean[other], np.diag(table.model.covariance)[other]
+    covariance = right @ (centered.T @ centered / rows) @ right.T
+    return mean, covariance + np.diag(noise), noise, rows
+
+
+def _components_beyond_noise(covariance: Values, noise: Values, rows: float) -> int:
+    """The number of eigenvalues, in units of the noise, that noise alone would not give.
+
+    Those of the sample covariance of noise are at most (1 + √(p / n))² (Marchenko and Pastur).
+    """
+    sizes = np.sqrt(np.maximum(noise, _ROUNDING * np.diagonal(covariance)))
+    sizes[sizes == 0] = 1.0
+    values = np.linalg.eigvalsh(covariance / np.outer(sizes, sizes))
+    return int(np.sum(values > (1 + math.sqrt(len(values) / rows)) ** 2))
+
+
+def log_densities(
+    result: Result, mean: Values, covariance: Values, X: Values, wrong: Mask
+) -> tuple[Values, Values]:
+    """The log densities of rows as right and as wrong ones, with how frequent these are.
+
+    In a right row, the number of wrong cells is binomial, and the other cells are normal. In a
+    wrong row, any number of wrong cells is equally probable, and the others are independent.
+    Missing cells are left out. By this comparison the model of tables finds wrong rows.
+    """
+    table = table_of(result)
+    model, units = table.model, table.model.units
+    rows = np.where(table.empty_columns, np.nan, X)
+    scaled, beyond = units.of(rows)
+    seen = ~np.isnan(rows)
+    used = seen & ~beyond & ~wrong
+    of_cells = np.where(seen & ~beyond, log_density_of_wrong(scaled), 0.0)
+    count, kept = seen.sum(axis=1), used.sum(axis=1)
+    rejected = count - kept
+    ways = gammaln(count + 1) - gammaln(rejected + 1) - gammaln(kept + 1)
+    right = _normal(model, mean, covariance).given(scaled, used).log_density() + ways
+    right += rejected * math.log(model.wrong_cells) + kept * math.log1p(-model.wrong_cells)
+    independent = np.where(used, of_cells, 0.0).sum(axis=1) - np.log(count + 1)
+    # The same for both: which cells are wrong and their values, and the units.
+    common = np.where(used, 0.0, of_cells).sum(axis=1) - ways
+    common -= np.where(seen, np.log(units.scale), 0.0).sum(axis=1)
+    return (
+        common + right + math.log1p(-model.wrong_rows),
+        common + independent + math.log(model.wrong_rows),
+    )
+
+
+def _normal(model: TableModel, mean: Values, covariance: Values) -> Normal:
+    """The distribution in robust units; columns without values, which are not used, have none."""
+    units = model.units
+    scaled = covariance / np.outer(units.scale, units.scale)
+    place = np.arange(len(scaled))
+    scaled[place, place] = scaled[place, place] + _LEAST
+    return Normal(np.nan_to_num((mean - units.center) / units.scale), scaled)
