@@ -33,8 +33,9 @@ from robustrank.tables.wrong_cells import (
 
 _SWEEPS = 30
 _TOLERANCE = 1e-3  # largest change of a correlation in the last sweep
-_START = 0.05  # the first share of wrong cells and of wrong rows
-_SHARES = 1e-3, 0.4  # the range of these shares
+# The range of the shares of wrong cells and rows. A fit starts from the largest: wrong cells that
+# are used at first widen the distribution and then look right.
+_SHARES = 1e-3, 0.4
 _SMALLEST = 1e-6  # variance of a column in robust units: its values are equal up to rounding
 _FAR = 3.5  # robust deviations of the logarithm of the distance, of wrong rows
 _MOST_REJECTED = 0.3  # of the cells of a row that does not stand out
@@ -213,7 +214,7 @@ def first_model(table: Values) -> TableModel:
     data = _Data.of(table, units)
     normal = first_normal(data.scaled, data.usable)
     nothing = np.zeros(data.scaled.shape[1])
-    return TableModel(units, normal, _START, _START, math.nan, 0.0, nothing, nothing)
+    return TableModel(units, normal, _SHARES[1], _SHARES[1], math.nan, 0.0, nothing, nothing)
 
 
 def _estimated(

@@ -108,8 +108,10 @@ class _Search:
 
     def taken_back(self) -> Mask:
         """The rejected cells that agree with the used ones, given the noise of their row."""
-        scales = row_scales(self.used, self._a, self._diagonal)
         rejected = self._cells.usable & ~self.used
+        if not rejected.any():
+            return rejected
+        scales = row_scales(self.used, self._a, self._diagonal)
         most = int(rejected.sum(axis=1).max(initial=0))
         columns = np.argsort(~rejected, axis=1, kind="stable")[:, :most]
         residual, covariance = self._predicted(columns)
