@@ -419,7 +419,7 @@ def rows(result: Result, *, ax: Axes | None = None) -> Axes:
     >>> size = rng.standard_normal((200, 1))
     >>> X = size * [1, 20, 0.3, 500] + rng.standard_normal((200, 4)) * [0.3, 5, 0.1, 100]
     >>> X[7, 1] = 400  # a typing error
-    >>> X[11] = [3, -60, 1, -1500]  # a row that does not fit together
+    >>> X[11] = [5, -100, 2, -3000]  # a row that does not fit together
     >>> ax = rr.plot.rows(rr.clean(X))
     >>> [text.get_text() for text in ax.get_legend().get_texts()][-1]
     '1 wrong as a whole'

@@ -43,8 +43,8 @@ class RowScores:
     >>> import robustrank as rr
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((100, 1)) * [1, 2, 3] + 0.1 * rng.standard_normal((100, 3))
-    >>> scores = rr.clean(X).score_rows([[1, 2, 3], [1, 2, -3]])
-    >>> scores.residual.round() > 1
+    >>> scores = rr.clean(X).score_rows([[1, 2, 3], [6, 12, 18]])
+    >>> scores.distance > 1
     array([False,  True])
     """
 
