@@ -83,7 +83,7 @@ def test_features_with_too_few_cells_to_tell_are_predicted() -> None:
     assert imputer.predicted_features_.all()
     missing, median = np.isnan(small), SimpleImputer(strategy="median").fit_transform(small)
     found, other = (errors(one, truth, missing) for one in (imputer.transform(small), median))
-    assert np.linalg.norm(found[:-1]) < 0.6 * np.linalg.norm(other[:-1])
+    assert np.linalg.norm(found[:-1]) < 0.8 * np.linalg.norm(other[:-1])
 
 
 def test_new_rows_are_predicted_in_spite_of_their_wrong_cells(imputer: RobustImputer) -> None:

@@ -42,9 +42,11 @@ SELF_CONTAINED = {
     "plot_from_disk": (),
     "plot_gpu": (),
     "plot_local_cluster": ("distributed",),
+    "plot_multiple_imputation": ("sklearn",),
     "plot_outlier_kinds": (),
     "plot_planning": (),
     "plot_sklearn_pipeline": ("sklearn",),
+    "plot_table": ("sklearn",),
 }
 # Runs a script as Sphinx-Gallery does, and fails if it makes no figure.
 # As sphinx-gallery does: cell by cell, with the figures of each cell drawn and closed after it.

@@ -38,6 +38,7 @@ _TOLERANCE = 1e-3  # largest change of a correlation in the last sweep
 _SHARES = 1e-3, 0.4
 _SMALLEST = 1e-6  # variance of a column in robust units: its values are equal up to rounding
 _FAR = 3.5  # robust deviations of the logarithm of the distance, of wrong rows
+_LARGEST_LOGARITHM = math.log(np.finfo(float).max)
 _MOST_REJECTED = 0.3  # of the cells of a row that does not stand out
 _GROUPS = 3  # of rows that are separated from the others
 _BEYOND = 0.25  # predictions are within the range of the column, and this share of it beyond
@@ -274,7 +275,8 @@ def _usual_distance(given: Given) -> float:
     middle = np.median(logarithms)
     spread = np.median(np.abs(logarithms - middle)) / ndtri(0.75)
     of_normal = math.sqrt(2 / max(float(np.median(given.used.sum(axis=1))), 1.0))
-    return math.exp(middle + _FAR * max(float(spread), of_normal))
+    limit = middle + _FAR * max(float(spread), of_normal)
+    return float(np.exp(np.minimum(limit, _LARGEST_LOGARITHM)))
 
 
 def _change(before: Normal, after: Normal) -> float:
