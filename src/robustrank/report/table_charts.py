@@ -60,7 +60,7 @@ def rows(named: NamedTable) -> Sketch:
         Key(f"{count:,} {name}", color, mark) for count, name, color, mark in found if count
     )
     caption = (
-        "Each mark is a row, with its wrong cells as they were given. The cells of a row that is "
+        "Each mark is a row; single wrong cells do not count. The cells of a row that is "
         "far up do not fit together; those of a row that is far to the right do, but they are "
         "unusually large or small. Of normal rows, 1% are beyond each line."
     )

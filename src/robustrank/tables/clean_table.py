@@ -29,7 +29,8 @@ class RowScores:
         The distance of a row from the mean along the components, in standard deviations, divided
         by the 99 % quantile of that of normal rows.
     residual
-        The distance of its cells from the components, divided likewise.
+        The distance of its cells from the components, divided likewise. Wrong cells of a row that
+        is not wrong altogether do not count.
     wrong
         Whether the row is wrong altogether.
 
