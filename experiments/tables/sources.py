@@ -33,7 +33,7 @@ class Source:
 
     package: str  # as it is imported
     item: str  # within the package
-    rows: int = 1000  # of a longer table, this many random rows are used
+    rows: int = 1000  # random rows that are used of a longer table
     every: int = 1  # of a spectrum, every n-th channel is used
     drop: tuple[str, ...] = ()
 

@@ -21,7 +21,7 @@ from robustrank.tables.units import Indices, Mask, Values
 
 _MOST = 0.5  # of the cells of a row can be rejected
 _MEDIAN = chdtri(1, 0.5)  # of the square of a standard normal number
-_PRIOR = 4.0  # so many cells, with noise of the usual size, are added to those of each row
+_PRIOR = 4.0  # cells with noise of the usual size that are added to those of each row
 
 
 @dataclass(frozen=True, eq=False)
