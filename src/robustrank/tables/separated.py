@@ -55,7 +55,7 @@ def _directions(white: Values) -> Values:
 
 
 def _apart(projections: Values) -> Values:
-    """One for the largest projections: the split that increases the variance between groups most."""
+    """One for the largest projections, split so that the variance between groups grows most."""
     count = len(projections)
     order = np.argsort(-projections, axis=0)
     size = np.arange(1, max(int(_MOST * count), 1) + 1)[:, None]
