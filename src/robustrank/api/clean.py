@@ -124,8 +124,10 @@ def _cleaned(data: TableInput, rng: np.random.Generator, run: Run) -> Result:
         with run:
             sample = _sample(data.values, rng)
             model = fit_table(sample, watch.during("normal model"))
-            errors = held_out(sample, model, model.explain(sample), rng, watch.during("held out"))
-            explained = model.explain(data.values)
+            explained = model.explain(sample)
+            errors = held_out(sample, model, explained, rng, watch.during("held out"))
+            if sample is not data.values:
+                explained = model.explain(data.values)
             found = CleanTable.of(data.values, model, explained, errors)
             if _is_nearly_exact(found):
                 exact = _exact(found, rng, run)

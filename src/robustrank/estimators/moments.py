@@ -10,11 +10,18 @@ from scipy.special import gammaln
 
 from robustrank.estimators.rows import table_of
 from robustrank.result import Result
-from robustrank.tables import CleanTable, Mask, Normal, TableModel, Values, count_components
+from robustrank.tables import (
+    CleanTable,
+    Mask,
+    Normal,
+    TableModel,
+    Values,
+    count_components,
+    noise_variances,
+)
 from robustrank.tables.wrong_cells import log_density_of_wrong
 
 _LEAST = 1e-8  # variance of a cell given the others, in robust units: a density has to be finite
-_MOST_CHANCE = 0.9  # of the variance of noise that the other columns can seem to predict
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +52,9 @@ def moments_of(result: Result) -> Moments:
 def _of_model(table: CleanTable) -> tuple[Values, Values, Values, float]:
     """The mean, the covariance, the noise variances and the number of rows behind the model."""
     model = table.model
-    rows = np.count_nonzero(~table.wrong_rows) + model.weight
-    # What the other columns do not predict, which is too small: they were fitted to the same rows.
-    chance = min(len(model.mean) / rows, _MOST_CHANCE)
-    return model.mean, model.covariance, table.noise**2 / (1 - chance), rows
+    rows = int(np.count_nonzero(~table.wrong_rows))
+    noise = model.units.scale**2 * noise_variances(model, rows)
+    return model.mean, model.covariance, noise, rows + model.weight
 
 
 def _of_matrix(result: Result) -> tuple[Values, Values, Values, float]:

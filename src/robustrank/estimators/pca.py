@@ -330,7 +330,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if self.n_components > features:
                 raise ValueError(
                     f"n_components={self.n_components}, but X has {features} features; expected at "
-                    "most as many"
+                    f"most {features}"
                 )
 
     def _rows(self, X: Any, method: str) -> tuple[Array, Values]:

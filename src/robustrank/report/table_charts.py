@@ -14,7 +14,7 @@ from robustrank.report.formatting import number
 from robustrank.result import counted
 
 _SIZE = (4.5, 3.3)
-_POINTS = 1000  # rows that are drawn because they are unusual, and as many of the others
+_POINTS = 1000  # unusual rows that are drawn, and at most 1000 of the others
 _LABELED, _APART = 8, (0.3, 0.06)  # labels; how far they are apart, of the size of the axes
 _LOGARITHMIC = 8.0  # a larger distance makes an axis logarithmic
 _MOST = 30  # columns

@@ -1,6 +1,6 @@
 """Tables without an exact rank: a robust normal model of their rows."""
 
-from robustrank.tables.clean_table import CleanTable, RowScores, count_components
+from robustrank.tables.clean_table import CleanTable, RowScores, count_components, noise_variances
 from robustrank.tables.held_out import HeldOut, held_out
 from robustrank.tables.model import Explained, TableModel, first_model, fit_table
 from robustrank.tables.normal import Normal
@@ -20,4 +20,5 @@ __all__ = [
     "first_model",
     "fit_table",
     "held_out",
+    "noise_variances",
 ]

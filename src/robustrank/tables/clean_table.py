@@ -188,15 +188,21 @@ class CleanTable:
 
 def components(model: TableModel, rows: int) -> tuple[Values, Values]:
     """The principal axes of the covariance in robust units that exceed noise, and the variances."""
-    normal = model.normal
-    # What the other columns do not predict, which is too small: they were fitted to the same rows.
-    chance = min(len(normal.mean) / (rows + model.weight), _MOST_CHANCE)
-    noise = 1 / np.diagonal(normal.precision) / (1 - chance)
+    normal, noise = model.normal, noise_variances(model, rows)
     count = max(count_components(normal.covariance, noise, rows + model.weight), 1)
     values, vectors = np.linalg.eigh(normal.covariance)
     axes = vectors.T[::-1][:count]
     signs = np.sign(axes[np.arange(count), np.abs(axes).argmax(axis=1)])
     return np.asarray(axes * signs[:, None]), np.asarray(values[::-1][:count])
+
+
+def noise_variances(model: TableModel, rows: int) -> Values:
+    """The variance of each column that the others would not predict in new rows, in robust units.
+
+    What they leave in the rows that the model was fitted to is smaller, by chance.
+    """
+    chance = min(len(model.normal.mean) / (rows + model.weight), _MOST_CHANCE)
+    return np.asarray(1 / np.diagonal(model.normal.precision) / (1 - chance))
 
 
 def count_components(covariance: Values, noise: Values, rows: float) -> int:
