@@ -28,7 +28,7 @@ def test_far_cells_and_rows_hardly_change_the_correlations(far: float) -> None:
     found = []
     for one in (table, spoiled):
         units = robust_units(one)
-        covariance = first_normal(units.of(one)[0], ~np.isnan(one)).covariance
+        covariance = first_normal(units.of(one)[0], ~np.isnan(one), units.tested).covariance
         deviations = np.sqrt(np.diagonal(covariance))
         found.append(covariance / np.outer(deviations, deviations))
     np.testing.assert_allclose(found[0], found[1], atol=0.2)
@@ -36,5 +36,5 @@ def test_far_cells_and_rows_hardly_change_the_correlations(far: float) -> None:
 
 def test_the_covariance_is_positive_definite_even_with_few_common_cells() -> None:
     table = correlated(rows=12, columns=9)
-    normal = first_normal(table, ~some(table.shape, 0.6))
+    normal = first_normal(table, ~some(table.shape, 0.6), np.ones(9, bool))
     assert np.linalg.eigvalsh(normal.covariance)[0] > 0

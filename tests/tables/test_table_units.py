@@ -60,3 +60,39 @@ def test_missing_and_infinite_values_are_zero_in_robust_units() -> None:
     assert scaled[0, 1] == scaled[3, 0] == 0
     assert np.isfinite(scaled).all()
     np.testing.assert_array_equal(beyond, np.isinf(table))
+
+
+SKEWED: dict[str, tuple[Values, float]] = {  # with the expected skewness
+    "normal": (NORMAL, 0.0),
+    "log-normal": (np.exp(0.8 * NORMAL), 0.8),
+    "mirrored": (-np.exp(0.8 * NORMAL), -0.8),
+    "in other units": (1e-6 * np.exp(0.8 * NORMAL) - 273.0, 0.8),
+    "very skewed": (np.exp(3 * NORMAL), 1.5),
+    "with 4 % of far values": (np.where(np.arange(4001) % 25 == 0, 1e6, np.exp(NORMAL)), 1.25),
+    "too few to tell": (np.exp(0.8 * NORMAL[:12]), 0.0),
+    "integers with ties": (np.round(np.abs(NORMAL)), 0.0),
+    "no values": (np.full(10, np.nan), 0.0),
+}
+
+
+@pytest.mark.parametrize("name", SKEWED)
+def test_skewness_is_that_of_the_logarithm(name: str) -> None:
+    values, skewness = SKEWED[name]
+    units = robust_units(values[:, None]).of_skewed(values[:, None])
+    assert units.skewness[0] == pytest.approx(skewness, abs=0.08)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_skewed_column_is_straightened_and_bent_back(sign: float) -> None:
+    values = sign * np.exp(0.8 * NORMAL[:400, None])
+    units = robust_units(values).of_skewed(values)
+    scaled = units.of(values)[0]
+    assert np.std(scaled) == pytest.approx(1, rel=0.1)
+    assert np.mean(scaled) == pytest.approx(0, abs=0.1)
+    # Beyond the bound of the shorter tail, the transformation goes on as a straight line.
+    wide = np.linspace(-50, 50, 101)[:, None] * values.std() + values.mean()
+    np.testing.assert_allclose(units.original(units.of(wide)[0]), wide, rtol=1e-9)
+    assert np.all(np.diff(sign * units.of(wide)[0][:, 0] * sign) > 0)
+    deviation = units.deviation(scaled, np.full_like(scaled, 1e-6)) / 1e-6
+    steeper = deviation[np.argmax(sign * values)] > 2 * deviation[np.argmin(sign * values)]
+    assert steeper.all()

@@ -39,6 +39,7 @@ def clean(
     table: Any,
     *,
     ignore: Iterable[Any] = (),
+    transform_skewed: bool = True,
     callback: Callback | None = None,
     time_limit: float | None = None,
     rng: Seed = 0,
@@ -58,6 +59,9 @@ def clean(
     ignore
         Names of further columns of a data frame that stay as they are, such as a number that is
         only a name.
+    transform_skewed
+        Whether clearly skewed columns, such as incomes and concentrations, are transformed if their
+        cells are then predicted better. They are transformed back in the result.
     callback
         Called with a ``Progress`` object after every step; return True to stop.
     time_limit
@@ -112,10 +116,12 @@ def clean(
     """
     run, generator = new_run(callback, time_limit), as_generator(rng)
     data = table_input(table, ignore)
-    return returned(run, _cleaned(data, generator, run))
+    return returned(run, _cleaned(data, transform_skewed, generator, run))
 
 
-def _cleaned(data: TableInput, rng: np.random.Generator, run: Run) -> Result:
+def _cleaned(
+    data: TableInput, transform_skewed: bool, rng: np.random.Generator, run: Run
+) -> Result:
     """The result for a table, also if the run is stopped."""
     watch = _Watch(run)
     exact: Result | None = None
@@ -123,7 +129,7 @@ def _cleaned(data: TableInput, rng: np.random.Generator, run: Run) -> Result:
     with np.errstate(all="ignore"), limited_blas_threads(threads_for(data.values.size)):
         with run:
             sample = _sample(data.values, rng)
-            model = fit_table(sample, watch.during("normal model"))
+            model = fit_table(sample, watch.during("normal model"), transform_skewed)
             explained = model.explain(sample)
             errors = held_out(sample, model, explained, rng, watch.during("held out"))
             if sample is not data.values:
@@ -183,7 +189,7 @@ def _exact(found: CleanTable, rng: np.random.Generator, run: Run) -> Result | No
     predicts cells no better than the model does.
     """
     units = found.model.units
-    scaled = np.where(np.isinf(found.given), np.inf, (found.given - units.center) / units.scale)
+    scaled = np.where(np.isinf(found.given), np.inf, units.linear(found.given))
     left = None if run.ends is None else max(run.ends - run.began - run.seconds, 0.0)
     if left == 0.0:
         return None
@@ -210,7 +216,7 @@ def _of_low_rank(found: CleanTable, exact: Result) -> CleanTable:
     odds = np.where(outliers, np.inf, -np.inf)
     return replace(
         found,
-        expected=np.where(decided, units.original(matrix), found.expected),
+        expected=np.where(decided, units.unscaled(matrix), found.expected),
         deviation=np.where(decided, units.scale * errors, found.deviation),
         wrong=np.where(decided, outliers & seen, found.wrong),
         log_odds=np.where(decided, odds, found.log_odds),

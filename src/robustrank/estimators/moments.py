@@ -111,4 +111,4 @@ def _normal(model: TableModel, mean: Values, covariance: Values) -> Normal:
     scaled = covariance / np.outer(units.scale, units.scale)
     place = np.arange(len(scaled))
     scaled[place, place] = scaled[place, place] + _LEAST
-    return Normal(np.nan_to_num((mean - units.center) / units.scale), scaled)
+    return Normal(np.nan_to_num(units.linear(mean)), scaled)

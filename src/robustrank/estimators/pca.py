@@ -139,7 +139,12 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         data = fitting_data(self, X, ensure_all_finite=False, ensure_min_samples=2)
         values = to_numpy(data).astype(float)
         self._check_count(values.shape[1])
-        self.result_ = clean(values, time_limit=self.time_limit, rng=seed_of(self.random_state))
+        self.result_ = clean(
+            values,
+            transform_skewed=False,
+            time_limit=self.time_limit,
+            rng=seed_of(self.random_state),
+        )
         self._fit_components(data)
         explained = explain_rows(self.result_, values)
         self.cell_outliers_ = in_library_of(data, explained.wrong)

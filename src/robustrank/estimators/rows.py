@@ -32,13 +32,13 @@ def explain_rows(result: Result, X: Values) -> Explained:
         explained = model.explain(rows)
         if result.fit_new_rows is None:
             return explained
-        fitted = result.fit_new_rows((rows - model.units.center) / model.units.scale)
+        fitted = result.fit_new_rows(model.units.linear(rows))
     decided = np.isfinite(fitted.matrix)
     decided[fitted.undecided] = False
     decided[:, result.undecided_columns] = False
     return replace(
         explained,
-        expected=np.where(decided, model.units.original(fitted.matrix), explained.expected),
+        expected=np.where(decided, model.units.unscaled(fitted.matrix), explained.expected),
         wrong=np.where(decided, fitted.outliers, explained.wrong),
         wrong_rows=explained.wrong_rows & ~decided.any(axis=1),
         row_log_odds=np.where(

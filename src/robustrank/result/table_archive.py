@@ -15,7 +15,7 @@ PREFIX = "table"
 # The shape of each array in terms of the rows n and the columns p.
 _SHAPES = {
     **dict.fromkeys(("given", "expected", "deviation", "wrong", "log_odds"), "np"),
-    **dict.fromkeys(("center", "scale", "limit", "mean", "low", "high"), "p"),
+    **dict.fromkeys(("center", "scale", "limit", "skewness", "mean", "low", "high"), "p"),
     **dict.fromkeys(("counts", "errors", "trivial"), "p"),
     "covariance": "pp",
     "wrong_rows": "n",

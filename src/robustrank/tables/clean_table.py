@@ -141,8 +141,9 @@ class CleanTable:
     @property
     def noise(self) -> Values:
         """The standard deviation of each column given all others, in its units."""
-        variance = 1 / np.diagonal(self.model.normal.precision)
-        return np.asarray(self.model.units.scale * np.sqrt(variance))
+        normal = self.model.normal
+        deviation = 1 / np.sqrt(np.diagonal(normal.precision))
+        return self.model.units.deviation(normal.mean, deviation)
 
     @property
     def wrong_columns(self) -> Mask:
@@ -163,13 +164,16 @@ class CleanTable:
         return components(self.model, int(np.count_nonzero(~self.wrong_rows)))
 
     def factors(self) -> tuple[Values, Values]:
-        """Factors of the table along its components; the last ones are of the mean."""
-        axes, _ = self.components()
-        units, normal = self.model.units, self.model.normal
-        completed = units.of(np.nan_to_num(self.filled()))[0] - normal.mean
+        """Factors of the table along its components; the last ones are of the mean.
+
+        The components are those of the covariance in the units of the data, in scales.
+        """
+        scale, mean = self.model.units.scale, self.model.mean
+        count = len(self.components()[1])
+        axes, _ = _principal_axes(self.model.covariance / np.outer(scale, scale), count)
+        completed = (np.nan_to_num(self.filled()) - mean) / scale
         left = np.hstack([completed @ axes.T, np.ones((len(completed), 1))])
-        right = np.hstack([units.scale[:, None] * axes.T, self.model.mean[:, None]])
-        return left, right
+        return left, np.hstack([scale[:, None] * axes.T, mean[:, None]])
 
     def scores(self, table: Values | None = None) -> RowScores:
         """The distances of the rows of the table, or of others, from the model."""
@@ -182,7 +186,8 @@ class CleanTable:
         scaled, _ = self.model.units.of(self.given)
         rows = int(np.count_nonzero(~self.wrong_rows))
         for normal in drawn_models(self.model.normal, rows, self.model.weight, count, rng):
-            values = self.model.units.original(drawn_rows(normal, scaled, used, rng))
+            drawn = np.clip(drawn_rows(normal, scaled, used, rng), self.model.low, self.model.high)
+            values = self.model.units.original(drawn)
             yield np.where(used, self.given, values)
 
 
@@ -190,7 +195,12 @@ def components(model: TableModel, rows: int) -> tuple[Values, Values]:
     """The principal axes of the covariance in robust units that exceed noise, and the variances."""
     normal, noise = model.normal, noise_variances(model, rows)
     count = max(count_components(normal.covariance, noise, rows + model.weight), 1)
-    values, vectors = np.linalg.eigh(normal.covariance)
+    return _principal_axes(normal.covariance, count)
+
+
+def _principal_axes(covariance: Values, count: int) -> tuple[Values, Values]:
+    """The eigenvectors with the largest eigenvalues, and these."""
+    values, vectors = np.linalg.eigh(covariance)
     axes = vectors.T[::-1][:count]
     signs = np.sign(axes[np.arange(count), np.abs(axes).argmax(axis=1)])
     return np.asarray(axes * signs[:, None]), np.asarray(values[::-1][:count])

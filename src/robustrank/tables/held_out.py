@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robustrank.tables.model import Explained, Report, TableModel, fit_table
+from robustrank.tables.model import Explained, Report, TableModel, refitted
 from robustrank.tables.units import Mask, Values
 
 _SHARE = 0.1  # of the cells is hidden
@@ -88,7 +88,7 @@ def held_out(
     stream = np.random.default_rng(rng.integers(2**63))
     hidden = candidates & (stream.random(table.shape) < _SHARE)
     rest = np.where(hidden, np.nan, table)
-    again = fit_table(rest, report, start=model)
+    again = refitted(model, rest, report)
     found = again.explain(rest)
     hidden &= ~again.contradicted(table, found)
     if not hidden.any():

@@ -61,9 +61,8 @@ class Explained:
         The rows that independent cells explain better than the model.
     row_log_odds
         The log odds that a row is wrong; at most zero for those that do not stand out.
-    distances
-        The squared Mahalanobis distance of the cells of each row that are not wrong from the mean,
-        and their number.
+    variance
+        The variance of the error of each prediction, in robust units.
     """
 
     expected: Values
@@ -72,7 +71,7 @@ class Explained:
     log_odds: Values
     wrong_rows: Mask
     row_log_odds: Values
-    distances: tuple[Values, Values]
+    variance: Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +91,21 @@ class TableModel:
     @cached_property
     def mean(self) -> Values:
         """The mean of each column, in the units of the data."""
-        return self.units.original(self.normal.mean)
+        skewness, mean = self.units.skewness, self.normal.mean
+        skewed = np.where(skewness == 0, 1.0, skewness)
+        shifted = skewed * mean + skewed**2 * np.diagonal(self.normal.covariance) / 2
+        return self.units.unscaled(np.where(skewness == 0, mean, np.expm1(shifted) / skewed))
 
     @cached_property
     def covariance(self) -> Values:
         """The covariance of the columns, in the units of the data."""
-        return self.normal.covariance * np.outer(self.units.scale, self.units.scale)
+        skewness, covariance = self.units.skewness, self.normal.covariance
+        slopes = skewness * self.normal.mean + skewness**2 * np.diagonal(covariance) / 2
+        products = np.outer(skewness, skewness)
+        both = np.where(products == 0, 1.0, products)
+        found = np.where(products == 0, covariance, np.expm1(both * covariance) / both)
+        sizes = self.units.scale * np.exp(slopes)
+        return found * np.outer(sizes, sizes)
 
     def explain(self, table: Values) -> Explained:
         """Compare each cell of rows, also of new ones, with the others of its row."""
@@ -110,19 +118,19 @@ class TableModel:
         odds = np.where(data.beyond, np.inf, np.where(data.seen, odds, -np.inf))
         return Explained(
             self.units.original(expected),
-            self.units.scale * np.sqrt(variance),
+            self.units.deviation(expected, np.sqrt(variance)),
             data.seen & ~used,
             odds,
             row_odds > 0,
             row_odds,
-            (given.distances(), used.sum(axis=1).astype(float)),
+            variance,
         )
 
     def contradicted(self, table: Values, found: Explained) -> Mask:
         """The cells of a table that contradict predictions which were made without them."""
         data = _Data.of(table, self.units)
-        residual, deviation = table - found.expected, found.deviation / self.units.scale
-        odds = self._cells(data).log_odds((residual / self.units.scale) ** 2, deviation**2)
+        residual = data.scaled - self.units.of(found.expected)[0]
+        odds = self._cells(data).log_odds(residual**2, found.variance)
         return np.asarray(data.beyond | (odds > 0))
 
     def _cells(self, data: _Data) -> Cells:
@@ -176,18 +184,55 @@ class _Data:
 
 
 def fit_table(
-    table: Values, report: Report | None = None, start: TableModel | None = None
+    table: Values, report: Report | None = None, transform_skewed: bool = True
 ) -> TableModel:
-    """The model of a table with NaN for missing cells, (n, p) with at least two rows."""
-    model = start or first_model(table)
+    """The model of a table with NaN for missing cells, (n, p) with at least two rows.
+
+    Skewed columns are straightened if the cells are then predicted better.
+    """
+    share = 0.5 if transform_skewed else 1.0
+    model = refitted(first_model(table), table, _part(report, 0.0, share))
+    if not transform_skewed:
+        return model
+    right = ~model.explain(table).wrong_rows
+    units = model.units.of_skewed(table[right])
+    if not units.skewness.any():
+        return model
+    other = refitted(_first_model(table, units), table, _part(report, share, 1.0))
+    scale = model.units.scale
+    return min(model, other, key=lambda one: _typical_error(one, table, scale))
+
+
+def _part(report: Report | None, begin: float, end: float) -> Report | None:
+    """Report the share that is finished of a part as that of the whole."""
+    if report is None:
+        return None
+    return lambda fraction, model: report(begin + (end - begin) * fraction, model)
+
+
+def _typical_error(model: TableModel, table: Values, scale: Values) -> float:
+    """How far cells are from what the others of their row predict, up to a common factor.
+
+    The mean over the columns of the logarithm of the mean error, in which no error counts more
+    than that of a cell that is far away.
+    """
+    errors = np.minimum(np.abs(table - model.explain(table).expected) / scale, _FAR)
+    seen = np.isfinite(table)
+    means = np.where(seen, errors, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    return float(np.mean(np.log(np.maximum(means, math.sqrt(_SMALLEST)))))
+
+
+def refitted(model: TableModel, table: Values, report: Report | None = None) -> TableModel:
+    """The model of a table in the same units as another one, from which the fit goes on."""
     data = _Data.of(table, model.units)
     excluded = np.zeros(len(table), bool)
     model = _converged(model, data, excluded, report)
+    tested = model.units.tested
     for _ in range(_GROUPS):
         used, given, row_odds = model._sorted(data)
         wrong_rows = row_odds > 0
         group = ~(wrong_rows | excluded)
-        group[group] = separated_rows(given.completed()[group])
+        group[group] = separated_rows(given.completed()[group][:, tested])
         if not group.any():
             break
         excluded = excluded | group
@@ -211,9 +256,12 @@ def _converged(model: TableModel, data: _Data, excluded: Mask, report: Report | 
 
 def first_model(table: Values) -> TableModel:
     """The model from which the fit starts."""
-    units = robust_units(table)
+    return _first_model(table, robust_units(table))
+
+
+def _first_model(table: Values, units: Units) -> TableModel:
     data = _Data.of(table, units)
-    normal = first_normal(data.scaled, data.usable)
+    normal = first_normal(data.scaled, data.usable, units.tested)
     nothing = np.zeros(data.scaled.shape[1])
     return TableModel(units, normal, _SHARES[1], _SHARES[1], math.nan, 0.0, nothing, nothing)
 
@@ -236,7 +284,7 @@ def _estimated(
     unknown[place, place] += np.maximum(_SMALLEST * count - np.sum(centered**2, axis=0), 0.0)
     unused = np.count_nonzero(~given.used, axis=1)
     shrunken, weight = shrunk(centered, (unknown + unknown.T) / 2, unused)
-    low, high = _range(given)
+    low, high = _range(given, model.units)
     rejected = np.count_nonzero(data.seen[rows] & ~used[rows])
     return replace(
         model,
@@ -250,13 +298,14 @@ def _estimated(
     )
 
 
-def _range(given: Given) -> tuple[Values, Values]:
+def _range(given: Given, units: Units) -> tuple[Values, Values]:
     """The range of the used values of each column, and some more."""
     low = np.where(given.used, given.table, np.inf).min(axis=0)
     high = np.where(given.used, given.table, -np.inf).max(axis=0)
     some = low <= high
-    low, high = np.where(some, low, 0.0), np.where(some, high, 0.0)
-    return low - _BEYOND * (high - low), high + _BEYOND * (high - low)
+    low, high = (units.bent(np.where(some, end, 0.0)) for end in (low, high))
+    beyond = _BEYOND * (high - low)
+    return units.straightened(low - beyond), units.straightened(high + beyond)
 
 
 def _share(count: SupportsInt, total: SupportsInt) -> float:

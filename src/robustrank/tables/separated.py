@@ -27,7 +27,7 @@ _INFLATION = 16.0
 def separated_rows(rows: Values) -> Mask:
     """The rows of a separated group, none if there is no such group; ``rows`` have no NaN."""
     none = np.zeros(len(rows), bool)
-    if len(rows) < _ROWS * rows.shape[1]:
+    if not rows.size or len(rows) < _ROWS * rows.shape[1]:
         return none
     centered = rows - rows.mean(axis=0)
     values, vectors = np.linalg.eigh(centered.T @ centered / len(rows))

@@ -21,12 +21,12 @@ def wrapped(table: Values) -> Values:
     return np.where(size < _LINEAR, table, tail)
 
 
-def first_normal(table: Values, usable: Mask) -> Normal:
-    """The covariance of wrapped values in robust units, about zero."""
+def first_normal(table: Values, usable: Mask, tested: Mask) -> Normal:
+    """The covariance of values in robust units, about zero; wrapped in columns that are tested."""
     rows, columns = table.shape
-    far = ((np.abs(table) > _FAR) & usable).sum(axis=1) > _MOST_FAR * usable.sum(axis=1)
+    far = ((np.abs(table) > _FAR) & usable & tested).sum(axis=1) > _MOST_FAR * usable.sum(axis=1)
     used = (usable & ~far[:, None]).astype(float)
-    values = wrapped(table) * used
+    values = np.where(tested, wrapped(table), table) * used
     covariance = values.T @ values / np.maximum(used.T @ used, 1)
     deviations = np.sqrt(np.diagonal(covariance))
     deviations = np.where(deviations > 0, deviations, 1.0)

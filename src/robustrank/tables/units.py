@@ -1,8 +1,13 @@
-"""Robust units: the center and the scale of each column of a table."""
+"""Robust units: the center and the scale of each column of a table, and how skewed it is.
+
+A skewed column is straightened by Tukey's g: z = (exp(g y) - 1) / g has normal y for a shifted
+log-normal column z, for a positive g if the larger values are the rare ones, and is z = y for
+g = 0. Unlike a logarithm it depends neither on the unit nor on the zero of a column.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +22,11 @@ Indices = np.ndarray[Any, np.dtype[np.intp]]
 _LEAST_SHARE = 0.2
 _FAR = 6.0  # robust deviations of the rarer values of a column that is mostly one value
 _FARTHEST = 1e8  # scales; with larger values, rounding would spoil what the rest of a row says
+# The quantiles that tell how skewed a column is; one of them may be spoilt by wrong cells.
+_TAILS = np.array([0.05, 0.1, 0.25])
+_CLEARLY = 4.6  # three standard errors of the median of the three answers for one normal number
+_MOST_SKEWED = 1.5  # log-normal values, most within a factor of 20 of their median
+_SHORT = 3.0  # from g y = -3 on, straight lines: the values of the shorter tail are bounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +41,7 @@ class Units:
     center: Values
     scale: Values
     limit: Values
+    skewness: Values  # g of each column
 
     @property
     def tested(self) -> Mask:
@@ -40,20 +51,82 @@ class Units:
     def of(self, table: Values) -> tuple[Values, Mask]:
         """A table in these units, and which values are beyond the limit; zero for NaN and these."""
         with np.errstate(over="ignore"):
-            scaled = (table - self.center) / self.scale
+            scaled = self.linear(table)
         beyond = np.abs(scaled) > np.minimum(self.limit, _FARTHEST)
-        return np.where(np.isnan(table) | beyond, 0.0, scaled), beyond
+        return self.straightened(np.where(np.isnan(table) | beyond, 0.0, scaled)), beyond
 
-    def original(self, scaled: Values) -> Values:
+    def original(self, values: Values) -> Values:
         """Values in the units of the data."""
+        return self.unscaled(self.bent(values))
+
+    def deviation(self, expected: Values, deviation: Values) -> Values:
+        """Half the width, in the units of the data, of the interval of one deviation about it."""
+        width = self.bent(expected + deviation) - self.bent(expected - deviation)
+        return np.asarray(self.scale * width / 2)
+
+    def linear(self, table: Values) -> Values:
+        """The distances of values from the center, in scales."""
+        return np.asarray((table - self.center) / self.scale)
+
+    def unscaled(self, scaled: Values) -> Values:
+        """The values with these distances from the center, in scales."""
         return np.asarray(self.center + self.scale * scaled)
+
+    def straightened(self, scaled: Values) -> Values:
+        """y from z."""
+        if not self.skewness.any():
+            return scaled
+        least = np.expm1(-_SHORT)
+        bent, straight = self._factor * scaled, np.maximum(self._factor * scaled, least)
+        values = (np.log1p(straight) + (bent - straight) / (1 + least)) / self._factor
+        return np.where(self.skewness == 0, scaled, values)
+
+    def bent(self, values: Values) -> Values:
+        """z from y."""
+        if not self.skewness.any():
+            return values
+        straight = self._factor * values
+        bent = np.maximum(straight, -_SHORT)
+        with np.errstate(over="ignore"):
+            scaled = (np.expm1(bent) + (straight - bent) * np.exp(-_SHORT)) / self._factor
+        return np.where(self.skewness == 0, values, scaled)
+
+    def of_skewed(self, table: Values) -> Units:
+        """These units with the skewness of the columns of a table that are clearly skewed."""
+        found = [
+            _skewness(column[np.isfinite(column)]) if tested else (0.0, 1.0)
+            for column, tested in zip(table.T, self.tested, strict=True)
+        ]
+        skewness, scale = (np.array(values) for values in zip(*found, strict=True))
+        return replace(self, skewness=skewness, scale=np.where(skewness == 0, self.scale, scale))
+
+    @property
+    def _factor(self) -> Values:
+        return np.where(self.skewness == 0, 1.0, self.skewness)
 
 
 def robust_units(table: Values) -> Units:
     """The units of the finite values of each column; a column without any has 0 and 1."""
     found = [_of_column(column[np.isfinite(column)]) for column in table.T]
     center, scale, limit = (np.array(values, float) for values in zip(*found, strict=True))
-    return Units(center, scale, limit)
+    return Units(center, scale, limit, np.zeros(len(center)))
+
+
+def _skewness(values: Values) -> tuple[float, float]:
+    """Tukey's g and the scale of values; zero unless they are clearly skewed."""
+    if not len(values):
+        return 0.0, 1.0
+    middle = np.median(values)
+    below = middle - np.quantile(values, _TAILS)
+    above = np.quantile(values, 1 - _TAILS) - middle
+    if not (below > 0).all() or not (above > 0).all():
+        return 0.0, 1.0
+    normal = -ndtri(_TAILS)
+    skewness = float(np.median(np.log(above / below) / normal))
+    if abs(skewness) * np.sqrt(len(values)) < _CLEARLY:
+        return 0.0, 1.0
+    skewness = float(np.clip(skewness, -_MOST_SKEWED, _MOST_SKEWED))
+    return skewness, float((above + below)[-1] * skewness / 2 / np.sinh(skewness * normal[-1]))
 
 
 def _of_column(values: Values) -> tuple[float, float, float]:
@@ -73,10 +146,12 @@ def _of_mostly_one_value(values: Values, usual: float) -> tuple[float, float, fl
     """Center, scale and limit if most values are equal, from the others."""
     others = values[values != usual]
     middle = float(np.median(others))
-    distance = np.abs(others - middle)
-    spread = float(np.median(distance) / ndtri(0.75)) or float(distance.mean())
-    spread = _FAR * (spread or abs(middle - usual))
-    low, high = min(middle - spread, usual), max(middle + spread, usual)
+    spread = _FAR * float(np.quantile(np.abs(others - middle), 0.75) / ndtri(0.875))
+    if spread:
+        low, high = min(middle - spread, usual), max(middle + spread, usual)
+    else:  # two values, up to a few
+        gap = abs(middle - usual)
+        low, high = min(middle, usual) - gap, max(middle, usual) + gap
     near = values[(values >= low) & (values <= high)]
     center = float(near.mean())
     scale = float(near.std()) or high - low
