@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from robustrank.backend import is_array, shown, to_numpy
 from robustrank.result import PolarsFrames, check_polars, is_frame, is_polars, polars_values
@@ -71,6 +72,13 @@ def _checked(table: TableInput) -> TableInput:
 
 
 def _from_array(data: Any) -> TableInput:
+    if scipy.sparse.issparse(data):
+        raise TypeError(
+            "the table is a sparse matrix; pass table.toarray() if the entries that are not stored "
+            "are zero"
+        )
+    if hasattr(data, "to_df") and hasattr(data, "obs"):
+        raise TypeError("the table is an AnnData object; pass its to_df(), or that of a layer")
     if isinstance(data, np.ma.MaskedArray):
         values = np.ma.filled(data.astype(float), np.nan)
     else:
@@ -147,7 +155,7 @@ def _from_frame(frame: Any, ignore: Sequence[Any]) -> TableInput:
     ignored = tuple(str(name) for k, name in enumerate(frame.columns) if k not in {*used})
     return TableInput(
         values,
-        partial(_frame_like, frame, used),
+        partial(cleaned_frame, frame, used),
         frame.index,
         numbers.columns,
         ignored,
@@ -155,7 +163,7 @@ def _from_frame(frame: Any, ignore: Sequence[Any]) -> TableInput:
     )
 
 
-def _frame_like(frame: Any, used: Sequence[int], filled: Values, changed: Any) -> Any:
+def cleaned_frame(frame: Any, used: Sequence[int], filled: Values, changed: Any) -> Any:
     """A copy of a data frame with cleaned columns; labels, dtypes and order stay."""
     cleaned = frame.copy()
     for k, place in enumerate(used):
