@@ -61,7 +61,7 @@ far = np.abs(given - median)
 images = {
     "given": given,
     "median": median,
-    "median beyond a threshold": min(
+    "median with threshold": min(
         (np.where(far > limit, median, given) for limit in range(10, 150, 10)),
         key=lambda one: np.mean((one - image) ** 2),
     ),
@@ -70,7 +70,7 @@ images = {
 _, axes = plt.subplots(2, 2, figsize=(6.5, 7), layout="constrained")
 for ax, (name, one) in zip(axes.flat, images.items(), strict=True):
     error = np.sqrt(np.mean((one - image) ** 2))
-    print(f"{name:26s} error {error:.1f}")
+    print(f"{name:22s} error {error:.1f}")
     ax.imshow(one.astype(np.uint8))
     ax.set(title=f"{name}: error {error:.1f}", xticks=[], yticks=[])
 plt.show()
