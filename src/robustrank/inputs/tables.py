@@ -202,10 +202,12 @@ def _polars_like(frame: Any, names: Sequence[str], filled: Values, changed: Any)
     """A data frame of Polars with cleaned columns; names, dtypes and order stay."""
     columns = []
     for k, name in enumerate(names):
-        rows = np.flatnonzero(changed[:, k] & np.isfinite(filled[:, k]))
-        column = frame.get_column(name).clone()
-        cells = _as_dtype(filled[rows, k], _numpy_dtype(column.dtype), np.zeros(len(rows)))
-        columns.append(column.scatter(rows, cells.tolist()) if len(rows) else column)
+        column = frame.get_column(name)
+        kind, used = type(column), changed[:, k] & np.isfinite(filled[:, k])
+        cells = np.where(used, filled[:, k], 0.0)
+        cells = _as_dtype(cells, _numpy_dtype(column.dtype), cells).tolist()
+        new = kind(name, cells, dtype=column.dtype, strict=False)
+        columns.append(column.zip_with(kind(~used), new))
     return frame.with_columns(columns)
 
 
