@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 
 import robustrank as rr
 
@@ -328,6 +330,8 @@ def test_damaged_tables_are_refused(changed: dict[str, Any], tmp_path: Path) -> 
     [
         (np.zeros(3), {}, ValueError, r"has shape \(3,\); expected \(rows, columns\)"),
         (np.zeros((2, 3, 4)), {}, ValueError, "or pass an xarray.DataArray"),
+        (scipy.sparse.eye_array(9).tocsr(), {}, TypeError, r"sparse .* pass table\.toarray\(\)"),
+        (SimpleNamespace(obs=0, to_df=0), {}, TypeError, r"AnnData object; pass its to_df\(\)"),
         (np.zeros((1, 3)), {}, ValueError, "1 rows and 3 columns"),
         (np.zeros((0, 3)), {}, ValueError, "expected at least two rows"),
         (np.full((4, 3), np.nan), {}, ValueError, "no finite number"),

@@ -92,6 +92,35 @@ def test_only_missing_and_wrong_cells_of_the_file_change(
         assert float(text.replace(",", ".")) == pytest.approx(expected.loc[sample, column])
 
 
+@pytest.mark.parametrize(
+    "form", ["table.parquet", "plain.parquet", "commas.csv", "wide.csv", "long.csv", "table.npy"]
+)
+def test_parquet_files_have_the_same_cells(form: str, folder: Path, tmp_path: Path) -> None:
+    FRAME.astype({"mass": "float32", "count": "Int16"}).to_parquet(folder / "plain.parquet")
+    options = {"long.csv": LONG, "table.npy": [], "wide.csv": []}.get(form, ["--ignore", "batch"])
+    for name in ("clean.parquet", "clean.csv"):
+        done = run("clean", form, *options, "-q", "--out", tmp_path / name, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    cleaned = pd.read_parquet(tmp_path / "clean.parquet")
+    assert cleaned.notna().all().all()
+    if form.endswith(".parquet"):
+        given = pd.read_parquet(folder / form)
+        assert cleaned.dtypes.equals(given.dtypes)
+        assert cleaned.index.equals(given.index)
+        assert cleaned.index.names == given.index.names
+        different = (cleaned != given).fillna(True).stack()
+        assert different.sum() == 3
+    delimiter, decimal = (";", ",") if form == "commas.csv" else (",", ".")
+    table = pd.read_csv(tmp_path / "clean.csv", sep=delimiter, decimal=decimal)
+    if form == "commas.csv":
+        assert cleaned["count"].dtype == "Int64"
+        assert cleaned["mass"].dtype == "float64"
+    named = cleaned.select_dtypes("number").columns
+    if form != "table.npy":
+        numbers, expected = (one[named].to_numpy(float) for one in (cleaned, table))
+        np.testing.assert_allclose(numbers, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("form", ["table.csv.gz", "table.parquet"])
 def test_other_forms_of_files_give_the_same_cells(form: str, folder: Path, tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("expected.csv", "found.csv")]
@@ -238,7 +267,8 @@ def test_tables_and_page_are_written_after_an_interruption(tmp_path: Path) -> No
         (["table.csv", "--out", "table.csv"], "table.csv is also an input file"),
         (["table.csv", "--cells", "./table.csv"], "table.csv is also an input file"),
         (["table.csv", "--out", "a.csv", "--rows", "a.csv"], "is also another output file"),
-        (["table.csv", "--out", "a.txt"], "unknown extension; expected one of .npz, .npy, .csv"),
+        (["table.csv", "--out", "a.txt"], "expected one of .npz, .npy, .csv, .parquet"),
+        (["same.csv", "--out", "a.parquet"], "needs different names of the columns; write a .csv"),
         (["table.csv", "--cells", "a.npy"], "unknown extension; expected one of .csv"),
         (["table.csv", "--rows", "sample"], "unknown extension; expected one of .csv"),
         (["table.csv", "--report", "a.txt"], "unknown extension; expected one of .html"),
@@ -252,6 +282,7 @@ def test_errors_are_one_line(arguments: list[Any], message: str, folder: Path) -
     (folder / "short.csv").write_text("a,b\n1,2\n3\n")
     (folder / "headless.csv").write_text("5.1,3.5,setosa\n4.9,3.0,setosa\n")
     (folder / "empty.csv").write_text("")
+    (folder / "same.csv").write_text("a,a\n1,2\n3,4\n5,7\n")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     done = run("clean", *arguments, cwd=folder)
     assert done.returncode == 2

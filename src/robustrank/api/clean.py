@@ -52,10 +52,10 @@ def clean(
     Parameters
     ----------
     table
-        A pandas data frame, a matrix in which NaN marks missing cells (an array or a masked array),
-        or an ``xarray.DataArray``, whose rows are its first dimension. Rows are samples, columns
-        are features. Infinite cells are wrong. Columns of a data frame that are not numbers stay as
-        they are.
+        A data frame of pandas or Polars, a matrix in which NaN marks missing cells (an array or a
+        masked array), or an ``xarray.DataArray``, whose rows are its first dimension. Rows are
+        samples, columns are features. Infinite cells are wrong. Columns of a data frame that are
+        not numbers stay as they are.
     ignore
         Names of further columns of a data frame that stay as they are, such as a number that is
         only a name.

@@ -20,9 +20,12 @@ from robustrank.cli.clean_tables import (
 from robustrank.cli.complete import print_summary
 from robustrank.cli.data import OUTPUT_SUFFIXES, PAGE_SUFFIXES, check_files
 from robustrank.cli.progress import meter, stage_callback
+from robustrank.cli.table_files import require_frame_libraries
 from robustrank.cli.writing import without_interruption
 from robustrank.report import require_report_libraries, write_report
 from robustrank.result import Result, Status
+
+_SUFFIXES = (*OUTPUT_SUFFIXES, ".parquet")
 
 
 @click.command()
@@ -53,8 +56,9 @@ from robustrank.result import Result, Status
     "-o",
     "--out",
     type=options.FILE,
-    help="The cleaned table: .csv (as DATA, with other numbers only where cells are missing or "
-    "wrong), .npy (the numbers, not rounded) or .npz (the whole result, for robustrank.load).",
+    help="The cleaned table: .csv or .parquet (as DATA, with other numbers only where cells are "
+    "missing or wrong), .npy (the numbers, not rounded) or .npz (the whole result, for "
+    "robustrank.load).",
 )
 @click.option(
     "--cells",
@@ -80,6 +84,7 @@ def clean(data: Path, report: Path | None, quiet: bool, **given: Any) -> int:
     \b
     robustrank clean table.csv --out clean.csv --cells wrong-cells.csv --report page.html
     robustrank clean table.csv --index sample --ignore batch --out clean.csv --rows rows.csv
+    robustrank clean table.parquet --out clean.parquet
     robustrank clean long.csv --long sample feature value --out clean.csv
 
     Ctrl-C stops the run; the result so far is still written.
@@ -89,8 +94,10 @@ def clean(data: Path, report: Path | None, quiet: bool, **given: Any) -> int:
     was known; 2 for invalid input or another error.
     """  # noqa: D301
     tables = [(given[name], (".csv",)) for name in ("cells", "rows")]
-    outputs = [(given["out"], OUTPUT_SUFFIXES), *tables, (report, PAGE_SUFFIXES)]
+    outputs = [(given["out"], _SUFFIXES), *tables, (report, PAGE_SUFFIXES)]
     check_files(outputs, inputs=[data])
+    if given["out"] is not None and given["out"].suffix == ".parquet":
+        require_frame_libraries(given["out"])
     if report is not None:
         require_report_libraries()
     try:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from robustrank.cli.table_files import NotANumber, Table, opened
+from robustrank.cli.table_files import NotANumber, Table, new_frame, opened
 from robustrank.cli.tables import lines_of, read_table, with_names
 from robustrank.cli.writing import Dialect, write_csv
 from robustrank.files import atomic_writer, is_array_file
+from robustrank.inputs.tables import cleaned_frame
 from robustrank.result import Result, cell_columns, row_columns
 
 Matrix = np.ndarray[Any, Any]
@@ -29,6 +30,8 @@ class FileText:
     header: Sequence[str] | None
     columns: Sequence[Sequence[str]]
     places: Sequence[int]  # of the columns that have the numbers
+    frame: Any = None  # the same cells, if the file has a data frame
+    index: Any = None  # of this data frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +117,7 @@ def _of_columns(table: Table, index: str | None, ignored: Sequence[str]) -> Give
         rows,
         [table.name(place) for place in used],
         tuple(table.name(place) for place in kept),
-        FileText(table.header, texts, [*used]),
+        FileText(table.header, texts, [*used], table.frame, table.index),
         Dialect(table.delimiter or ",", table.point),
     )
 
@@ -163,9 +166,9 @@ def _check_names(table: Table, names: Sequence[str], lines: Sequence[int], place
 
 
 def write_cleaned(path: Path, result: Result, given: GivenTable) -> None:
-    """Write the cleaned table: ``.csv`` in the form of the file, or the numbers (``.npy``).
+    """Write the cleaned table: in the form of the file, or the numbers (``.npy``).
 
-    An ``.npz`` file has the whole result instead.
+    A ``.csv`` or ``.parquet`` file has all columns; an ``.npz`` file has the whole result instead.
     """
     if path.suffix == ".npz":
         result.save(path)
@@ -173,6 +176,8 @@ def write_cleaned(path: Path, result: Result, given: GivenTable) -> None:
     with atomic_writer(path) as stream:
         if path.suffix == ".npy":
             np.save(stream, np.asarray(result.frame), allow_pickle=False)
+        elif path.suffix == ".parquet":
+            _frame(result, given).to_parquet(stream)
         elif given.text is None:
             lines = lines_of(np.asarray(result.frame), given.row_names, given.column_names)
             write_csv(stream, lines, given.dialect)
@@ -197,13 +202,55 @@ def _lines(result: Result, text: FileText, dialect: Dialect) -> Iterator[Sequenc
     yield from zip(*columns, strict=True)
 
 
+def _frame(result: Result, given: GivenTable) -> Any:
+    """The cleaned table as a data frame, with the dtypes of the file if it has one."""
+    table, text = result.table, given.text
+    assert table is not None  # noqa: S101
+    filled = table.filled()
+    if text is None:
+        names = given.column_names or range(1, filled.shape[1] + 1)
+        columns = [(str(name), filled[:, k], "float64") for k, name in enumerate(names)]
+        return new_frame(columns, given.row_names)
+    frame = _as_frame(text, given.values) if text.frame is None else text.frame
+    cleaned = cleaned_frame(frame, text.places, filled, table.replaced)
+    if text.index is None:
+        return cleaned
+    return cleaned.iloc[:, text.index.nlevels :].set_axis(text.index)
+
+
+def _as_frame(text: FileText, values: Matrix) -> Any:
+    """The cells of a text file as a data frame."""
+    columns: list[tuple[str, Any, str]] = []
+    for place, cells in enumerate(text.columns):
+        name = text.header[place] if text.header else str(place + 1)
+        if place in text.places:
+            dtypes = {"whole": "Int64", "truth": "boolean"}
+            numbers = values[:, text.places.index(place)]
+            columns.append((name, numbers, dtypes.get(_kind(cells), "float64")))
+        else:
+            columns.append((name, [cell or None for cell in cells], "object"))
+    return new_frame(columns)
+
+
+def _kind(texts: Sequence[str]) -> str:
+    """Whether the cells of a column of numbers are all whole numbers, or all truth values."""
+    present = _present(texts)
+    if present and all(map(_WHOLE.fullmatch, present)):
+        return "whole"
+    return "truth" if present and {*map(str.lower, present)} <= {"true", "false"} else "number"
+
+
+def _present(texts: Sequence[str]) -> list[str]:
+    return [text for text in texts if re.search(r"\d|true|false", text, re.IGNORECASE)]
+
+
 def _like(texts: Sequence[str], dialect: Dialect) -> Callable[[float], str]:
     """How a number is written in a column: as a whole number or as a truth value, if all are."""
-    present = [text for text in texts if re.search(r"\d|true|false", text, re.IGNORECASE)]
-    if present and all(map(_WHOLE.fullmatch, present)):
+    kind = _kind(texts)
+    if kind == "whole":
         return lambda value: str(round(value))
-    words = {text.lower() == "true": text for text in present}
-    if present and {text.lower() for text in present} <= {"true", "false"}:
+    if kind == "truth":
+        words = {text.lower() == "true": text for text in _present(texts)}
         return lambda value: words.get(value >= 0.5, str(value >= 0.5))
     return dialect.number
 

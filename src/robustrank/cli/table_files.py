@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib.util
 import math
 import re
 import sys
@@ -53,6 +54,7 @@ class Table:
     rows: Iterable[Row] = ()  # the others
     delimiter: str = ""
     frame: Any = None
+    index: Any = None  # of the data frame, if it has names, which are its first columns then
     named: bool = False  # whether the first column of a data frame has the names of the rows
     _point: str = field(default="", init=False)  # how the first fraction was written
 
@@ -268,10 +270,31 @@ def _frame_table(path: Path) -> Table:
     if frame.empty:
         raise ValueError(f"{path} is empty; expected a table")
     indexed = not isinstance(frame.index, pd.RangeIndex)
-    frame = frame.reset_index() if indexed else frame
+    index, frame = frame.index, frame.reset_index() if indexed else frame
     named = indexed or not _is_numeric(frame.iloc[:, 0])
     header = [str(name) for name in frame.columns]
-    return Table(path, header, len(header), frame=frame, named=named)
+    return Table(
+        path, header, len(header), frame=frame, index=index if indexed else None, named=named
+    )
+
+
+def require_frame_libraries(path: Path) -> None:
+    """Raise ImportError unless a data frame can be written to the file."""
+    if not all(map(importlib.util.find_spec, ("pandas", "pyarrow"))):
+        raise ImportError(
+            f"writing {path} needs pandas and pyarrow: pip install 'robustrank[files]'"
+        )
+
+
+def new_frame(columns: Sequence[tuple[str, Any, str]], index: Any = None) -> Any:
+    """A data frame of columns with a name, values and the dtype of pandas for them."""
+    import pandas as pd
+
+    names = [name for name, _, _ in columns]
+    if len({*names}) < len(names):
+        raise ValueError("a Parquet file needs different names of the columns; write a .csv file")
+    series = {name: pd.Series(values, dtype=dtype) for name, values, dtype in columns}
+    return pd.DataFrame(series) if index is None else pd.DataFrame(series).set_axis(index)
 
 
 def _is_numeric(column: Any) -> bool:

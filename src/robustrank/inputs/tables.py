@@ -1,4 +1,7 @@
-"""Tables as users pass them: data frames, arrays, ``xarray.DataArray``; how to return them."""
+"""Tables as users pass them, and how to return them.
+
+They are data frames of pandas or Polars, arrays, or an ``xarray.DataArray``.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from robustrank.backend import is_array, shown, to_numpy
-from robustrank.result import is_frame
+from robustrank.result import PolarsFrames, check_polars, is_frame, is_polars, polars_values
 
 Values = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -37,6 +41,8 @@ class TableInput:
 def table_input(data: Any, ignore: Iterable[Any] = ()) -> TableInput:
     """The numbers of a table in any form."""
     names = _names(ignore)
+    if is_polars(data):
+        return _checked(_from_polars(data, names))
     if is_frame(data):
         return _checked(_from_frame(data, names))
     if names:
@@ -66,6 +72,13 @@ def _checked(table: TableInput) -> TableInput:
 
 
 def _from_array(data: Any) -> TableInput:
+    if scipy.sparse.issparse(data):
+        raise TypeError(
+            "the table is a sparse matrix; pass table.toarray() if the entries that are not stored "
+            "are zero"
+        )
+    if hasattr(data, "to_df") and hasattr(data, "obs"):
+        raise TypeError("the table is an AnnData object; pass its to_df(), or that of a layer")
     if isinstance(data, np.ma.MaskedArray):
         values = np.ma.filled(data.astype(float), np.nan)
     else:
@@ -116,13 +129,17 @@ def _labelled_like(data: Any, filled: Values, changed: Any) -> Any:
     return data.copy(data=cleaned.reshape(data.shape))
 
 
-def _from_frame(frame: Any, ignore: Sequence[Any]) -> TableInput:
+def _check_ignored(frame: Any, ignore: Sequence[Any]) -> None:
     unknown = [name for name in ignore if name not in frame.columns]
     if unknown:
         raise KeyError(
             f"ignore names {', '.join(map(repr, unknown))}, which the data frame does not have; "
             f"its columns are {shown(list(frame.columns))}"
         )
+
+
+def _from_frame(frame: Any, ignore: Sequence[Any]) -> TableInput:
+    _check_ignored(frame, ignore)
     used = [
         k
         for k, (name, dtype) in enumerate(zip(frame.columns, frame.dtypes, strict=True))
@@ -138,7 +155,7 @@ def _from_frame(frame: Any, ignore: Sequence[Any]) -> TableInput:
     ignored = tuple(str(name) for k, name in enumerate(frame.columns) if k not in {*used})
     return TableInput(
         values,
-        partial(_frame_like, frame, used),
+        partial(cleaned_frame, frame, used),
         frame.index,
         numbers.columns,
         ignored,
@@ -146,14 +163,59 @@ def _from_frame(frame: Any, ignore: Sequence[Any]) -> TableInput:
     )
 
 
-def _frame_like(frame: Any, used: Sequence[int], filled: Values, changed: Any) -> Any:
+def cleaned_frame(frame: Any, used: Sequence[int], filled: Values, changed: Any) -> Any:
     """A copy of a data frame with cleaned columns; labels, dtypes and order stay."""
     cleaned = frame.copy()
     for k, place in enumerate(used):
         rows = np.flatnonzero(changed[:, k] & np.isfinite(filled[:, k]))
         if len(rows):
-            column = frame.iloc[:, place].copy()
+            given = frame.iloc[:, place]
+            column = given.sparse.to_dense() if hasattr(given, "sparse") else given.copy()
             dtype = np.dtype(getattr(column.dtype, "numpy_dtype", column.dtype))
             column.iloc[rows] = _as_dtype(filled[rows, k], dtype, np.zeros(len(rows)))
-            cleaned.isetitem(place, column)
+            cleaned.isetitem(place, column.astype(given.dtype))
     return cleaned
+
+
+def _from_polars(frame: Any, ignore: Sequence[Any]) -> TableInput:
+    """A data frame of Polars; null and NaN are missing."""
+    check_polars(frame)
+    _check_ignored(frame, ignore)
+    used = [
+        column
+        for column in frame.get_columns()
+        if (column.dtype.is_numeric() or str(column.dtype) == "Boolean")
+        and column.name not in ignore
+    ]
+    names = tuple(column.name for column in used)
+    return TableInput(
+        polars_values(used, len(frame)),
+        partial(_polars_like, frame, names),
+        np.arange(len(frame)),
+        np.asarray(names, dtype=np.str_),
+        tuple(name for name in frame.columns if name not in names),
+        PolarsFrames(type(frame), names),
+    )
+
+
+def _polars_like(frame: Any, names: Sequence[str], filled: Values, changed: Any) -> Any:
+    """A data frame of Polars with cleaned columns; names, dtypes and order stay."""
+    columns = []
+    for k, name in enumerate(names):
+        column = frame.get_column(name)
+        kind, used = type(column), changed[:, k] & np.isfinite(filled[:, k])
+        cells = np.where(used, filled[:, k], 0.0)
+        cells = _as_dtype(cells, _numpy_dtype(column.dtype), cells).tolist()
+        new = kind(name, cells, dtype=column.dtype, strict=False)
+        columns.append(column.zip_with(kind(~used), new))
+    return frame.with_columns(columns)
+
+
+def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    """The dtype of NumPy with the values of one of Polars, as far as a double has them."""
+    name = str(dtype).lower()
+    if name == "boolean":
+        return np.dtype(bool)
+    if dtype.is_integer():
+        return np.dtype(name.replace("128", "64"))
+    return np.dtype(float)

@@ -27,6 +27,12 @@ from robustrank.result.observations import (
     Observations,
     SampledObservations,
 )
+from robustrank.result.polars_frames import (
+    PolarsFrames,
+    check_polars,
+    is_polars,
+    polars_values,
+)
 from robustrank.result.rank_table import FIRST_RANKS, PROGRESS, RankRow, RankTable, left_out_error
 from robustrank.result.result import Alternative, Result, singular_values, with_gaps
 from robustrank.result.table_frames import cell_columns, column_columns, row_columns
@@ -46,6 +52,7 @@ __all__ = [
     "Measurements",
     "NotCertifiedWarning",
     "Observations",
+    "PolarsFrames",
     "RankRow",
     "RankTable",
     "Result",
@@ -55,6 +62,7 @@ __all__ = [
     "capitalized",
     "cell_columns",
     "check_numeric",
+    "check_polars",
     "column_columns",
     "counted",
     "counted_measurements",
@@ -63,12 +71,14 @@ __all__ = [
     "frame_like",
     "frame_values",
     "is_frame",
+    "is_polars",
     "left_out_error",
     "meaning_of",
     "noise_sentence",
     "noun_of",
     "objection_sentences",
     "percent",
+    "polars_values",
     "read_archive",
     "row_columns",
     "singular_values",

@@ -25,6 +25,7 @@ from robustrank.result.observations import (
     SampledObservations,
 )
 from robustrank.result.old_archives import FORMATS, current_header
+from robustrank.result.polars_frames import PolarsFrames
 from robustrank.result.result import Alternative, Result
 from robustrank.result.table_archive import arrays_of, names, table_of
 
@@ -96,7 +97,7 @@ def _header(result: Result) -> dict[str, Any]:
         "history_columns": Check._fields,
         "alternative": other and {"supporting": other.supporting, "where": other.where},
         "groups": result.groups and [_without_label(row) for row in result.groups.rows],
-        "is_frame": result.as_frame is not None,
+        "is_frame": result.as_frame is not None and not isinstance(result.as_frame, PolarsFrames),
         **{name: _described(getattr(result, name)) for name in _LABELS},
     }
 

@@ -58,11 +58,19 @@ def numbers_of(given: Any, labels: Any, size: int, name: str) -> Vector:
     """The numbers of rows or columns, of which numbers or labels are given; of the same shape."""
     if labels is None:
         return _checked_positions(given, size, name)
-    wanted = np.atleast_1d(np.asarray(given)).reshape(-1)
+    wanted, shape = np.ravel(given), np.shape(given)
+    if getattr(labels, "nlevels", 1) > 1:  # a label is a tuple, which would become an array
+        wanted, shape = _tuples(given)
     found = _found(wanted, labels, name)
     if (found < 0).any():
-        raise KeyError(f"{name}: {str(wanted[found < 0][0])!r} is not a label of the data")
-    return found.reshape(np.shape(given))
+        unknown = wanted[int(np.argmax(found < 0))]
+        raise KeyError(f"{name}: {str(unknown)!r} is not a label of the data")
+    return found.reshape(shape)
+
+
+def _tuples(given: Any) -> tuple[Any, tuple[int, ...]]:
+    """The labels of several levels that are given, as a list, and the shape of the answer."""
+    return ([given], ()) if isinstance(given, tuple) else ([*given], (len(given),))
 
 
 def _checked_positions(given: Any, size: int, name: str) -> Vector:

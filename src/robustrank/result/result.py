@@ -32,6 +32,7 @@ from robustrank.result.groups import GroupTable
 from robustrank.result.history import Attempt, History, StopReason
 from robustrank.result.labels import frame_like, frame_values, is_frame, matched_columns, numbers_of
 from robustrank.result.observations import Measurements, Observations
+from robustrank.result.polars_frames import check_polars, is_polars, polars_values
 from robustrank.result.rank_table import RankTable
 from robustrank.result.table_frames import cells_of, columns_of, rows_of
 from robustrank.tables import CleanTable, RowScores
@@ -394,10 +395,16 @@ class Result:
 
     def _new_rows(self, X: Any) -> Vector:
         columns = self.shape[1]
-        if is_frame(X) and self.column_labels is not None:
-            order = np.argsort(matched_columns(X.columns, self.column_labels))
-            return frame_values(X)[:, order]
-        values = np.asarray(frame_values(X) if is_frame(X) else to_numpy(X), float)
+        if is_polars(X):
+            check_polars(X)
+            names = X.columns if self.column_labels is None else self.column_labels
+            values = polars_values([X.get_column(str(name)) for name in names], len(X))
+        elif is_frame(X) and self.column_labels is not None:
+            known = X.loc[:, X.columns.isin(self.column_labels)]
+            order = np.argsort(matched_columns(known.columns, self.column_labels))
+            return frame_values(known)[:, order]
+        else:
+            values = np.asarray(frame_values(X) if is_frame(X) else to_numpy(X), float)
         if values.ndim != 2 or values.shape[1] != columns:
             raise ValueError(f"X has shape {values.shape}; expected (rows, {columns})")
         return values

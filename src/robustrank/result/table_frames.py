@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robustrank.result.labels import new_frame
+from robustrank.result.polars_frames import PolarsFrames
 
 if TYPE_CHECKING:
     from robustrank.result.result import Result
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 def cells_of(result: Result, table: CleanTable) -> Any:
     """A line for each cell that is missing or wrong, by rows."""
     columns = cell_columns(result, table)
+    if isinstance(result.as_frame, PolarsFrames):
+        return result.as_frame.of_columns(columns)
     return new_frame(columns, range(len(columns["row"])), None)
 
 
@@ -34,9 +37,7 @@ def cell_columns(result: Result, table: CleanTable) -> dict[str, Any]:
 
 def rows_of(result: Result, table: CleanTable) -> Any:
     """A line for each row: whether it is wrong, and how unusual it is."""
-    columns = row_columns(result, table)
-    name = getattr(result.row_labels, "name", None) or "row"
-    return new_frame(columns, columns.pop("row"), name)
+    return _with_labels(result, row_columns(result, table), "row", result.row_labels)
 
 
 def row_columns(result: Result, table: CleanTable) -> dict[str, Any]:
@@ -56,9 +57,7 @@ def row_columns(result: Result, table: CleanTable) -> dict[str, Any]:
 
 def columns_of(result: Result, table: CleanTable) -> Any:
     """A line for each column: whether it can be predicted, its noise, and its errors."""
-    columns = column_columns(result, table)
-    name = getattr(result.column_labels, "name", None) or "column"
-    return new_frame(columns, columns.pop("column"), name)
+    return _with_labels(result, column_columns(result, table), "column", result.column_labels)
 
 
 def column_columns(result: Result, table: CleanTable) -> dict[str, Any]:
@@ -78,6 +77,13 @@ def column_columns(result: Result, table: CleanTable) -> dict[str, Any]:
         "error": held_out.errors,
         "error_of_median": held_out.trivial,
     }
+
+
+def _with_labels(result: Result, columns: dict[str, Any], kind: str, labels: Any) -> Any:
+    """A frame with the labels of its lines, as an index or as the first column of Polars."""
+    if isinstance(result.as_frame, PolarsFrames):
+        return result.as_frame.of_columns(columns)
+    return new_frame(columns, columns.pop(kind), getattr(labels, "name", None) or kind)
 
 
 def _labels(labels: Any, size: int) -> Any:
