@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -62,7 +64,7 @@ def test_missing_and_infinite_values_are_zero_in_robust_units() -> None:
     np.testing.assert_array_equal(beyond, np.isinf(table))
 
 
-SKEWED: dict[str, tuple[Values, float]] = {  # with the expected skewness
+SKEWED: dict[str, tuple[Any, float]] = {  # with the expected skewness
     "normal": (NORMAL, 0.0),
     "log-normal": (np.exp(0.8 * NORMAL), 0.8),
     "mirrored": (-np.exp(0.8 * NORMAL), -0.8),

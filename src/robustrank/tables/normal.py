@@ -42,6 +42,11 @@ class Normal:
         inverse = np.linalg.inv(self.covariance)
         return np.asarray((inverse + inverse.T) / 2)
 
+    @cached_property
+    def log_determinant(self) -> float:
+        """log det Ω."""
+        return float(np.linalg.slogdet(self.precision)[1])
+
     def centered(self, table: Values, used: Mask) -> Values:
         """The table minus the mean, zero where it is not used."""
         return np.where(used, table - self.mean, 0.0)
@@ -57,7 +62,7 @@ class Normal:
             a[rows] = np.where(used[rows], part.applied(centered), 0.0)
             diagonal[rows] = np.where(used[rows], part.diagonal(), 0.0)
             variance[rows] = part.variance()
-            log_determinant[rows] = part.log_determinant()
+            log_determinant[rows] = self.log_determinant + part.log_determinant()
             unknown += part.total()
         return Given(self, table, used, a, diagonal, variance, log_determinant, unknown)
 
@@ -151,9 +156,8 @@ class Unused(NamedTuple):
         return variances
 
     def log_determinant(self) -> Values:
-        """log det B_OO of each row."""
-        whole = np.linalg.slogdet(self.precision)[1]
-        return np.asarray(whole + np.linalg.slogdet(self.inverse)[1])
+        """log det B_OO − log det Ω of each row."""
+        return np.asarray(np.linalg.slogdet(self.inverse)[1])
 
     def total(self) -> Values:
         """The sum over the rows of the covariance of their unused cells, (p, p)."""

@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 
 from robustrank.tables.units import Indices, Values
 
-_WEIGHTS = 0.1, 100.0  # the range of ν: absolutely, and for each row
+_WEIGHTS = 1e-5, 100.0  # the range of ν: absolutely, and for each row
 _MOST_LEVERAGE = 1 - 1e-9  # of a row, up to rounding
 
 

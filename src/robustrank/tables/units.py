@@ -24,7 +24,8 @@ _FAR = 6.0  # robust deviations of the rarer values of a column that is mostly o
 _FARTHEST = 1e8  # scales; with larger values, rounding would spoil what the rest of a row says
 # The quantiles that tell how skewed a column is; one of them may be spoilt by wrong cells.
 _TAILS = np.array([0.05, 0.1, 0.25])
-_CLEARLY = 4.6  # three standard errors of the median of the three answers for one normal number
+_DEVIATION = 1.55  # of the median of the three answers, times the root of the number of values
+_CHANCE = 0.01  # that one of the columns of a table of normal numbers seems to be skewed
 _MOST_SKEWED = 1.5  # log-normal values, most within a factor of 20 of their median
 _SHORT = 3.0  # from g y = -3 on, straight lines: the values of the shorter tail are bounded
 
@@ -93,8 +94,9 @@ class Units:
 
     def of_skewed(self, table: Values) -> Units:
         """These units with the skewness of the columns of a table that are clearly skewed."""
+        least = -_DEVIATION * ndtri(_CHANCE / 2 / table.shape[1])
         found = [
-            _skewness(column[np.isfinite(column)]) if tested else (0.0, 1.0)
+            _skewness(column[np.isfinite(column)], least) if tested else (0.0, 1.0)
             for column, tested in zip(table.T, self.tested, strict=True)
         ]
         skewness, scale = (np.array(values) for values in zip(*found, strict=True))
@@ -112,8 +114,8 @@ def robust_units(table: Values) -> Units:
     return Units(center, scale, limit, np.zeros(len(center)))
 
 
-def _skewness(values: Values) -> tuple[float, float]:
-    """Tukey's g and the scale of values; zero unless they are clearly skewed."""
+def _skewness(values: Values, least: float) -> tuple[float, float]:
+    """Tukey's g and the scale of values; zero if g √n is smaller than ``least``."""
     if not len(values):
         return 0.0, 1.0
     middle = np.median(values)
@@ -123,7 +125,7 @@ def _skewness(values: Values) -> tuple[float, float]:
         return 0.0, 1.0
     normal = -ndtri(_TAILS)
     skewness = float(np.median(np.log(above / below) / normal))
-    if abs(skewness) * np.sqrt(len(values)) < _CLEARLY:
+    if abs(skewness) * np.sqrt(len(values)) < least:
         return 0.0, 1.0
     skewness = float(np.clip(skewness, -_MOST_SKEWED, _MOST_SKEWED))
     return skewness, float((above + below)[-1] * skewness / 2 / np.sinh(skewness * normal[-1]))
