@@ -4,7 +4,8 @@ from robustrank.tables.clean_table import CleanTable, RowScores, count_component
 from robustrank.tables.held_out import HeldOut, held_out
 from robustrank.tables.model import Explained, TableModel, first_model, fit_table
 from robustrank.tables.normal import Normal
-from robustrank.tables.units import Mask, Units, Values
+from robustrank.tables.streaming import TableStream, recent_weights
+from robustrank.tables.units import Mask, Units, Values, robust_units
 
 __all__ = [
     "CleanTable",
@@ -14,6 +15,7 @@ __all__ = [
     "Normal",
     "RowScores",
     "TableModel",
+    "TableStream",
     "Units",
     "Values",
     "count_components",
@@ -21,4 +23,6 @@ __all__ = [
     "fit_table",
     "held_out",
     "noise_variances",
+    "recent_weights",
+    "robust_units",
 ]

@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import SupportsInt
 
 import numpy as np
 from scipy.special import gammaln, ndtri
@@ -36,7 +35,7 @@ _TOLERANCE = 1e-3  # largest change of a correlation in the last sweep
 # The range of the shares of wrong cells and rows. A fit starts from the largest: wrong cells that
 # are used at first widen the distribution and then look right.
 _SHARES = 1e-3, 0.4
-_SMALLEST = 1e-6  # variance of a column in robust units: its values are equal up to rounding
+SMALLEST = 1e-6  # variance of a column in robust units: its values are equal up to rounding
 _FAR = 3.5  # robust deviations of the logarithm of the distance, of wrong rows
 _LARGEST_LOGARITHM = math.log(np.finfo(float).max)
 _MOST_REJECTED = 0.3  # of the cells of a row that does not stand out
@@ -101,8 +100,8 @@ class TableModel:
 
     def explain(self, table: Values) -> Explained:
         """Compare each cell of rows, also of new ones, with the others of its row."""
-        data = _Data.of(table, self.units)
-        used, given, row_odds = self._sorted(data)
+        data = Data.of(table, self.units)
+        used, given, row_odds = self.sort(data)
         scales = row_scales(used, given.a, given.diagonal)[:, None]
         variance = given.variance() * scales
         expected = np.clip(given.expected(), self.low, self.high)
@@ -120,15 +119,15 @@ class TableModel:
 
     def contradicted(self, table: Values, found: Explained) -> Mask:
         """The cells of a table that contradict predictions which were made without them."""
-        data = _Data.of(table, self.units)
+        data = Data.of(table, self.units)
         residual, deviation = table - found.expected, found.deviation / self.units.scale
         odds = self._cells(data).log_odds((residual / self.units.scale) ** 2, deviation**2)
         return np.asarray(data.beyond | (odds > 0))
 
-    def _cells(self, data: _Data) -> Cells:
+    def _cells(self, data: Data) -> Cells:
         return Cells(data.scaled, data.usable, self.units.tested, self.wrong_cells)
 
-    def _sorted(self, data: _Data) -> tuple[Mask, Given, Values]:
+    def sort(self, data: Data) -> tuple[Mask, Given, Values]:
         """The used cells, what they say about the others, and the log odds that rows are wrong."""
         used = consistent_cells(self.normal, self._cells(data))
         given = self.normal.given(data.scaled, used)
@@ -138,7 +137,7 @@ class TableModel:
         odds = self._row_odds(data, used, given)
         return used, given, np.where(far, odds, np.minimum(odds, 0.0))
 
-    def _row_odds(self, data: _Data, used: Mask, given: Given) -> Values:
+    def _row_odds(self, data: Data, used: Mask, given: Given) -> Values:
         """The log odds that rows are wrong.
 
         In a correct row, the number of rejected cells is binomial, and the others are normal. In a
@@ -158,7 +157,7 @@ Report = Callable[[float, TableModel], None]  # the finished share, and the mode
 
 
 @dataclass(frozen=True, eq=False)
-class _Data:
+class Data:
     """A table in robust units, and which of its cells are observed and within the limits."""
 
     scaled: Values
@@ -166,7 +165,7 @@ class _Data:
     beyond: Mask
 
     @classmethod
-    def of(cls, table: Values, units: Units) -> _Data:
+    def of(cls, table: Values, units: Units) -> Data:
         scaled, beyond = units.of(table)
         return cls(scaled, ~np.isnan(table), beyond)
 
@@ -180,11 +179,11 @@ def fit_table(
 ) -> TableModel:
     """The model of a table with NaN for missing cells, (n, p) with at least two rows."""
     model = start or first_model(table)
-    data = _Data.of(table, model.units)
+    data = Data.of(table, model.units)
     excluded = np.zeros(len(table), bool)
     model = _converged(model, data, excluded, report)
     for _ in range(_GROUPS):
-        used, given, row_odds = model._sorted(data)
+        used, given, row_odds = model.sort(data)
         wrong_rows = row_odds > 0
         group = ~(wrong_rows | excluded)
         group[group] = separated_rows(given.completed()[group])
@@ -196,10 +195,10 @@ def fit_table(
     return model
 
 
-def _converged(model: TableModel, data: _Data, excluded: Mask, report: Report | None) -> TableModel:
+def _converged(model: TableModel, data: Data, excluded: Mask, report: Report | None) -> TableModel:
     """The model when it no longer changes, of rows that are not excluded."""
     for sweep in range(_SWEEPS):
-        used, given, row_odds = model._sorted(data)
+        used, given, row_odds = model.sort(data)
         wrong_rows = (row_odds > 0) | excluded
         previous, model = model, _estimated(model, data, used, given, wrong_rows)
         if report is not None:
@@ -212,14 +211,14 @@ def _converged(model: TableModel, data: _Data, excluded: Mask, report: Report | 
 def first_model(table: Values) -> TableModel:
     """The model from which the fit starts."""
     units = robust_units(table)
-    data = _Data.of(table, units)
+    data = Data.of(table, units)
     normal = first_normal(data.scaled, data.usable)
     nothing = np.zeros(data.scaled.shape[1])
     return TableModel(units, normal, _SHARES[1], _SHARES[1], math.nan, 0.0, nothing, nothing)
 
 
 def _estimated(
-    model: TableModel, data: _Data, used: Mask, given: Given, wrong_rows: Mask
+    model: TableModel, data: Data, used: Mask, given: Given, wrong_rows: Mask
 ) -> TableModel:
     """The model of the used cells of correct rows."""
     usual = _usual_distance(given)
@@ -233,16 +232,16 @@ def _estimated(
     mean = completed.mean(axis=0)
     centered = completed - mean
     unknown, place = given.unknown.copy(), np.arange(centered.shape[1])
-    unknown[place, place] += np.maximum(_SMALLEST * count - np.sum(centered**2, axis=0), 0.0)
+    unknown[place, place] += np.maximum(SMALLEST * count - np.sum(centered**2, axis=0), 0.0)
     unused = np.count_nonzero(~given.used, axis=1)
     shrunken, weight = shrunk(centered, (unknown + unknown.T) / 2, unused)
-    low, high = _range(given)
+    low, high = range_of(given)
     rejected = np.count_nonzero(data.seen[rows] & ~used[rows])
     return replace(
         model,
         normal=Normal(mean, shrunken),
-        wrong_cells=_share(rejected, np.count_nonzero(data.seen[rows])),
-        wrong_rows=_share(np.count_nonzero(wrong_rows), len(rows)),
+        wrong_cells=share(rejected, np.count_nonzero(data.seen[rows])),
+        wrong_rows=share(np.count_nonzero(wrong_rows), len(rows)),
         weight=weight,
         usual=usual,
         low=low,
@@ -250,7 +249,7 @@ def _estimated(
     )
 
 
-def _range(given: Given) -> tuple[Values, Values]:
+def range_of(given: Given) -> tuple[Values, Values]:
     """The range of the used values of each column, and some more."""
     low = np.where(given.used, given.table, np.inf).min(axis=0)
     high = np.where(given.used, given.table, -np.inf).max(axis=0)
@@ -259,9 +258,9 @@ def _range(given: Given) -> tuple[Values, Values]:
     return low - _BEYOND * (high - low), high + _BEYOND * (high - low)
 
 
-def _share(count: SupportsInt, total: SupportsInt) -> float:
+def share(count: float, total: float) -> float:
     """A share with one half added to the count, and limited."""
-    return float(np.clip((int(count) + 0.5) / (int(total) + 1), *_SHARES))
+    return float(np.clip((count + 0.5) / (total + 1), *_SHARES))
 
 
 def _mean_distances(given: Given) -> Values:
