@@ -6,18 +6,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from robustrank.api.clean import clean
+from robustrank.api.clean import ROWS_FOR_EACH_COLUMN, clean
 from robustrank.api.complete import complete
 from robustrank.backend import limited_blas_threads, threads_for
-from robustrank.completion.streaming import LowRankStream
+from robustrank.completion import LowRankStream
 from robustrank.result import Result, Status
 from robustrank.run import Progress
-from robustrank.tables import TableStream, Units, Values, first_model, robust_units
+from robustrank.tables import CleanTable, TableStream, Units, Values, first_model, robust_units
 
-# Rows are kept until there are so many of them for each number that is estimated for a column: for
-# the normal model as in ``clean``, for rows of low rank so that 30 % of wrong entries are found.
-# From the second number on, rows that are not explained are tried as those of a new model.
-_ROWS_FOR_EACH_COLUMN, _ROWS_FOR_EACH_COMPONENT = 20, 5
+# Rows for each component of data of low rank, so that 30 % of wrong entries are found. The normal
+# model, which needs more, is tried with as many for each column if the data changed.
+_ROWS_FOR_EACH_COMPONENT = 5
+_LEAST_ROWS = 500  # of the first fit of the normal model: the scale of a column is accurate to 5 %
 _GROWTH = 1.25  # of the kept rows, before the model is fitted to them again
 _WIDE = 200  # columns; with more, the normal model is slow, and a low rank is tried first
 _FAR = 5.0  # robust deviations; entries beyond are not used to find a row space
@@ -43,7 +43,7 @@ class Stream:
     seed
         The random seed of all fits.
     kept
-        The first rows, (n, p); None when they are no longer needed.
+        The first rows, (n, p), as long as they are needed.
     model
         The model so far.
     result
@@ -58,7 +58,7 @@ class Stream:
     forgetting: float
     rank: int | None
     seed: int
-    kept: Values | None
+    kept: Values | None = None
     model: RowModel | None = None
     result: Result | None = None
     fitted: int = 0
@@ -66,20 +66,30 @@ class Stream:
     explained: int = 0
     tried: int = 0
 
+    @property
+    def rows(self) -> RowModel:
+        """The model of the rows so far."""
+        if self.model is None:
+            raise ValueError("there are no rows yet")
+        return self.model
+
     @classmethod
     def of(cls, result: Result, forgetting: float, rank: int | None, seed: int) -> Stream:
         """The stream that continues from a result of ``clean``, with its rows as the first ones."""
-        assert result.table is not None
-        start = cls(forgetting, rank, seed, result.table.given)
-        return start._begun(result.table.given, *start._of_result(result.table.given, result))
+        rows = table_of(result).given
+        start = cls(forgetting, rank, seed, rows)
+        with np.errstate(all="ignore"), limited_blas_threads(threads_for(rows.size)):
+            return start._begun(rows, *start._of_result(rows, result))
 
     def updated(self, rows: Values) -> Stream:
         """The stream after a batch of rows, (n, p), with NaN for missing cells."""
         with np.errstate(all="ignore"), limited_blas_threads(threads_for(rows.size)):
+            kept = rows if self.kept is None else np.vstack([self.kept, rows])
+            if self.model is None:
+                return self._begun(kept, *self._fitted(kept))
             if self.kept is None:
-                return self._continued(rows)
-            kept = np.vstack([self.kept, rows])
-            if self.model is None or len(kept) >= _GROWTH * self.fitted:
+                return self._continued(self.model, rows)
+            if len(kept) >= _GROWTH * self.fitted:
                 return self._begun(kept, *self._fitted(kept))
             return replace(self, kept=kept, model=self.model.updated(rows, self.forgetting))
 
@@ -96,13 +106,12 @@ class Stream:
             tried=0,
         )
 
-    def _continued(self, rows: Values) -> Stream:
+    def _continued(self, before: RowModel, rows: Values) -> Stream:
         """The stream after a batch when its first rows are no longer kept."""
-        assert self.model is not None
-        model = self.model.updated(rows, self.forgetting)
+        model = before.updated(rows, self.forgetting)
         if self.forgetting == 1:
             return replace(self, model=model)
-        wrong = self.model.explain(rows).wrong_rows
+        wrong = before.explain(rows).wrong_rows
         rejected = np.vstack([self.rejected, rows[wrong]])
         explained = self.explained + int(np.count_nonzero(~wrong))
         after = replace(self, model=model, rejected=rejected, explained=explained)
@@ -139,8 +148,7 @@ class Stream:
             found = self._of_low_rank(rows, result.rank - 1, exact=True)
             if found is not None:
                 return found, result
-        assert result.table is not None
-        return TableStream.of(result.table.model, rows, self.forgetting), result
+        return TableStream.of(table_of(result).model, rows, self.forgetting), result
 
     def _of_low_rank(self, rows: Values, rank: int | None, *, exact: bool) -> LowRankStream | None:
         """The row space of the first rows that are enough to find it, and the other rows."""
@@ -157,18 +165,26 @@ class Stream:
 _USABLE = Status.PREDICTIVE, Status.RECOVERED
 
 
+def table_of(result: Result) -> CleanTable:
+    """The table of a result of ``clean``."""
+    if result.table is None:
+        raise ValueError("the result is not that of a table; fit the estimator again")
+    return result.table
+
+
 def _numbers(model: RowModel) -> int:
     """How many numbers are estimated for a column, besides its mean."""
     if isinstance(model, TableStream):
-        return len(model.total)
-    return model.right.shape[1] - 1
+        return int(model.empty.size)
+    return int(model.right.shape[1]) - 1
 
 
 def _enough(model: RowModel) -> int:
     """The number of first rows that are kept at most."""
-    columns = len(model.empty)
+    columns = int(model.empty.size)
     if isinstance(model, TableStream):
-        return columns if columns > _WIDE else _ROWS_FOR_EACH_COLUMN * columns
+        many = max(_LEAST_ROWS, ROWS_FOR_EACH_COLUMN * columns)
+        return columns if columns > _WIDE else many
     return _ROWS_FOR_EACH_COMPONENT * _numbers(model)
 
 
@@ -182,7 +198,8 @@ def _row_space(rows: Values, rank: int | None, seed: int, *, exact: bool) -> Low
     scaled, beyond = units.of(rows)
     far = beyond | (np.abs(scaled) > _FAR)
     if not exact:  # noise is equal in the units of the data, not in those of each column
-        units = Units(units.center, *np.full((2, len(units.scale)), [[np.median(units.scale)], [np.inf]]))
+        scale = np.full_like(units.scale, np.median(units.scale))
+        units = Units(units.center, scale, np.full_like(scale, np.inf))
         scaled, _ = units.of(rows)
     near = np.where(np.isnan(rows) | far, np.nan, scaled)
     result = complete(near, None if rank is None else rank + 1, callback=stop, rng=seed)

@@ -15,9 +15,7 @@ from robustrank.backend import solve_positive_definite
 from robustrank.certificate import EXTRA
 from robustrank.completion.new_rows import fit_majorities
 from robustrank.linalg import ROUNDINGS
-from robustrank.tables import Explained, Mask, Units, Values, recent_weights
-
-_SHARES = 1e-6, 1 - 1e-6  # of wrong entries and rows: their logarithms are finite
+from robustrank.tables import Explained, Mask, Units, Values, recent_weights, share
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +78,7 @@ class LowRankStream:
         row space not most entries of most rows.
         """
         scaled, usable = _scaled(table, units)
-        empty = ~usable.any(axis=0)
+        empty = np.asarray(~usable.any(axis=0))
         right, fits, decided = fit_majorities(scaled.T, usable.T, left, cutoff, deviation)
         if not (decided | empty).all():
             return None
@@ -93,21 +91,16 @@ class LowRankStream:
             "sides": np.zeros((len(right), k)),
             "squares": np.zeros(len(right)),
             "entries": np.zeros(len(right)),
-            "wrong": np.zeros(4),
+            "wrong": np.zeros((2, 2)),
         }
         start = cls(units, right, empty, cutoff, deviation, exact, 0.0, **sums)
         found = start.updated(table)
         return found if found.count > len(table) // 2 else None
 
     @property
-    def wrong_cells(self) -> float:
-        """The share of wrong entries in rows that are fitted."""
-        return float(np.clip(self.wrong[0] / max(self.wrong[1], 1.0), *_SHARES))
-
-    @property
-    def wrong_rows(self) -> float:
-        """The share of rows that are not fitted."""
-        return float(np.clip(self.wrong[2] / max(self.wrong[3], 1.0), *_SHARES))
+    def shares(self) -> tuple[float, float]:
+        """The shares of wrong entries in rows that are fitted, and of rows that are not."""
+        return share(*self.wrong[0]), share(*self.wrong[1])
 
     def updated(self, table: Values, forgetting: float = 1.0) -> LowRankStream:
         """The stream after another batch of rows; each of them multiplies the weight of old ones.
@@ -120,8 +113,8 @@ class LowRankStream:
         P, fits, own, usable = P[decided], fits[decided], weights[decided], usable[decided]
         residual = np.where(fits, scaled[decided] - P @ self.right.T, 0.0)
         used = fits.T * own
-        wrong = [np.sum(own @ (usable & ~fits)), np.sum(own @ usable)]
-        wrong += [weights @ ~decided, weights.sum()]
+        cells = np.sum(own @ (usable & ~fits)), np.sum(own @ usable)
+        wrong = np.array([cells, (weights @ ~decided, weights.sum())])
         after = replace(
             self,
             count=old * self.count + own.sum(),
@@ -176,7 +169,7 @@ class LowRankStream:
     @property
     def _least(self) -> int:
         """The least number of entries of a row that can be judged."""
-        return self.right.shape[1] + EXTRA
+        return int(self.right.shape[1]) + EXTRA
 
     def _noise(self) -> Values:
         """The standard deviation of the noise of each column."""

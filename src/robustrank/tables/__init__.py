@@ -2,7 +2,7 @@
 
 from robustrank.tables.clean_table import CleanTable, RowScores, count_components, noise_variances
 from robustrank.tables.held_out import HeldOut, held_out
-from robustrank.tables.model import Explained, TableModel, first_model, fit_table
+from robustrank.tables.model import Explained, TableModel, first_model, fit_table, share
 from robustrank.tables.normal import Normal
 from robustrank.tables.streaming import TableStream, recent_weights
 from robustrank.tables.units import Mask, Units, Values, robust_units
@@ -25,4 +25,5 @@ __all__ = [
     "noise_variances",
     "recent_weights",
     "robust_units",
+    "share",
 ]

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import SupportsFloat
 
 import numpy as np
 from scipy.special import gammaln, ndtri
@@ -258,9 +259,9 @@ def range_of(given: Given) -> tuple[Values, Values]:
     return low - _BEYOND * (high - low), high + _BEYOND * (high - low)
 
 
-def share(count: float, total: float) -> float:
+def share(count: SupportsFloat, total: SupportsFloat) -> float:
     """A share with one half added to the count, and limited."""
-    return float(np.clip((count + 0.5) / (total + 1), *_SHARES))
+    return float(np.clip((float(count) + 0.5) / (float(total) + 1), *_SHARES))
 
 
 def _mean_distances(given: Given) -> Values:

@@ -47,7 +47,10 @@ class Normal:
         return np.where(used, table - self.mean, 0.0)
 
     def given(self, table: Values, used: Mask, weights: Values | None = None) -> Given:
-        """What the used cells of each row say about its cells; ``weights`` are those of the rows."""
+        """What the used cells of each row say about its cells.
+
+        ``weights`` are those of the rows in ``unknown``.
+        """
         a, diagonal, variance = (np.zeros(table.shape) for _ in range(3))
         log_determinant = np.zeros(len(table))
         unknown = np.zeros_like(self.covariance)

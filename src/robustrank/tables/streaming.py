@@ -15,7 +15,7 @@ import numpy as np
 from robustrank.tables.clean_table import count_components, noise_variances
 from robustrank.tables.model import SMALLEST, Data, Explained, TableModel, range_of, share
 from robustrank.tables.normal import Normal
-from robustrank.tables.units import Mask, Values
+from robustrank.tables.units import Mask, Units, Values
 
 
 def recent_weights(rows: int, forgetting: float) -> tuple[float, Values]:
@@ -35,7 +35,7 @@ class TableStream:
         The columns that had no values in the first fit; they are not used.
     count, total, scatter
         The weight of the correct rows, their sum, and the sum of their products, in robust units.
-    wrong_cells, wrong_rows
+    cells, row_weights
         The weight of the wrong cells and of all cells of correct rows; of wrong rows and of all.
     """
 
@@ -44,15 +44,16 @@ class TableStream:
     count: float
     total: Values
     scatter: Values
-    wrong_cells: Values
-    wrong_rows: Values
+    cells: Values
+    row_weights: Values
 
     @classmethod
     def of(cls, model: TableModel, table: Values, forgetting: float = 1.0) -> TableStream:
         """The stream that begins with the rows of a table and the model that was fitted to them."""
         size = table.shape[1]
         sums = np.zeros(size), np.zeros((size, size)), np.zeros(2), np.zeros(2)
-        return cls(model, ~np.isfinite(table).any(axis=0), 0.0, *sums)._with(table, forgetting)
+        empty = np.asarray(~np.isfinite(table).any(axis=0))
+        return cls(model, empty, 0.0, *sums)._with(table, forgetting)
 
     def updated(self, table: Values, forgetting: float = 1.0) -> TableStream:
         """The stream after another batch of rows; each of them multiplies the weight of old ones.
@@ -61,6 +62,16 @@ class TableStream:
         """
         after = self._with(table, forgetting)
         return replace(after, model=after._estimated()) if after.count > 0 else after
+
+    @property
+    def units(self) -> Units:
+        """The robust units of the columns."""
+        return self.model.units
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """The shares of wrong cells and of wrong rows."""
+        return self.model.wrong_cells, self.model.wrong_rows
 
     @property
     def rows(self) -> float:
@@ -102,8 +113,8 @@ class TableStream:
             count=old * self.count + own.sum(),
             total=old * self.total + own @ completed,
             scatter=old * self.scatter + (completed.T * own) @ completed + given.unknown,
-            wrong_cells=old * self.wrong_cells + rejected,
-            wrong_rows=old * self.wrong_rows + [weights @ wrong, weights.sum()],
+            cells=old * self.cells + rejected,
+            row_weights=old * self.row_weights + [weights @ wrong, weights.sum()],
         )
 
     def _estimated(self) -> TableModel:
@@ -118,6 +129,6 @@ class TableStream:
         return replace(
             self.model,
             normal=Normal(mean, covariance),
-            wrong_cells=share(*self.wrong_cells),
-            wrong_rows=share(*self.wrong_rows),
+            wrong_cells=share(*self.cells),
+            wrong_rows=share(*self.row_weights),
         )
