@@ -167,7 +167,7 @@ def lines(rows: int, draws: int, ranks: tuple[int, ...]) -> Iterator[str]:
             for kind in ("exact", "exact, large"):
                 yield exact_line(rank, share, kind, rows)
     yield ""
-    yield "| rank | block | error | PCA, clean | ratio | IncrementalPCA | s, start | s / 1000 rows |"
+    yield "| rank | block | error | PCA, clean | ratio | IncrementalPCA | start | s / 1000 rows |"
     yield "| --- " * 8 + "|"
     for rank in ranks:
         for share in SHARES:

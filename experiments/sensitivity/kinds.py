@@ -122,7 +122,7 @@ NOT_TUNED = {
     "tables/held_out.py:_CLEARLY": _QUANTILE,
     "tables/held_out.py:held_out": _FORMULA,
     "tables/held_out.py:held_out#2": _QUANTILE,
-    "tables/model.py:_SMALLEST": _ROUNDING,
+    "tables/model.py:SMALLEST": _ROUNDING,
     "tables/model.py:_SWEEPS": _TIME,
     "tables/model.py:_usual_distance": _QUANTILE,
     "tables/normal.py:Normal.given": _FORMULA,

@@ -46,6 +46,7 @@ SELF_CONTAINED = {
     "plot_outlier_kinds": (),
     "plot_planning": (),
     "plot_sklearn_pipeline": ("sklearn",),
+    "plot_streaming": ("sklearn",),
     "plot_table": ("sklearn",),
 }
 # Runs a script as Sphinx-Gallery does, and fails if it makes no figure.

@@ -32,7 +32,8 @@ class Stream:
     It keeps the first rows until there are enough of them, and fits the model to all of them
     whenever their number has grown. From then on, batches update sums. If earlier rows are to be
     forgotten, the rows that the model does not explain are kept as well; when they are the
-    majority of the latest rows and agree on another model, it takes its place.
+    majority of the latest rows and agree on another model, it takes its place. A row space without
+    noise is only replaced by another one.
 
     Attributes
     ----------
@@ -126,7 +127,7 @@ class Stream:
         model, result = self._fitted(rows)
         if isinstance(model, LowRankStream) or (result is not None and result.status in _USABLE):
             return self._begun(rows, model, result)
-        if len(rows) >= _enough(model):  # nothing agrees
+        if len(rows) >= ROWS_FOR_EACH_COLUMN * _numbers(self.rows):  # they do not agree
             return replace(self, rejected=rows[:0], explained=0, tried=0)
         return replace(self, tried=len(rows))
 
@@ -134,7 +135,8 @@ class Stream:
         """A model of all these rows."""
         columns = rows.shape[1]
         if columns > _WIDE:
-            found = self._of_low_rank(rows, self.rank, exact=False)
+            was_exact = isinstance(self.model, LowRankStream) and self.model.exact
+            found = self._of_low_rank(rows, self.rank, noise=not was_exact)
             if found is not None:
                 return found, None
             if len(rows) < columns:
@@ -145,16 +147,16 @@ class Stream:
     def _of_result(self, rows: Values, result: Result) -> tuple[RowModel, Result]:
         """The model of the result of ``clean``: a row space if the rows have exactly a low rank."""
         if result.fit_new_rows is not None:
-            found = self._of_low_rank(rows, result.rank - 1, exact=True)
+            found = self._of_low_rank(rows, result.rank - 1, noise=False)
             if found is not None:
                 return found, result
         return TableStream.of(table_of(result).model, rows, self.forgetting), result
 
-    def _of_low_rank(self, rows: Values, rank: int | None, *, exact: bool) -> LowRankStream | None:
+    def _of_low_rank(self, rows: Values, rank: int | None, *, noise: bool) -> LowRankStream | None:
         """The row space of the first rows that are enough to find it, and the other rows."""
         size = _ROWS_FOR_EACH_COMPONENT * (rank or 2)
         while size <= len(rows):
-            found = _row_space(rows[:size], rank, self.seed, exact=exact)
+            found = _row_space(rows[:size], rank, self.seed, noise=noise)
             if found is not None:
                 rest = rows[size:]
                 return found.updated(rest, self.forgetting) if len(rest) else found
@@ -188,16 +190,16 @@ def _enough(model: RowModel) -> int:
     return _ROWS_FOR_EACH_COMPONENT * _numbers(model)
 
 
-def _row_space(rows: Values, rank: int | None, seed: int, *, exact: bool) -> LowRankStream | None:
+def _row_space(rows: Values, rank: int | None, seed: int, *, noise: bool) -> LowRankStream | None:
     """The row space of rows that have a low rank, up to their mean; None if they do not agree."""
 
     def stop(progress: Progress) -> bool:
-        return exact and progress.stage.startswith("noise")
+        return not noise and progress.stage.startswith("noise")
 
     units = robust_units(rows)
     scaled, beyond = units.of(rows)
     far = beyond | (np.abs(scaled) > _FAR)
-    if not exact:  # noise is equal in the units of the data, not in those of each column
+    if rows.shape[1] > _WIDE:  # noise is equal in the units of the data
         scale = np.full_like(units.scale, np.median(units.scale))
         units = Units(units.center, scale, np.full_like(scale, np.inf))
         scaled, _ = units.of(rows)
