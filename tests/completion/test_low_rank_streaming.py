@@ -25,7 +25,8 @@ def begun(table: Values, noise: float = 0.0) -> LowRankStream:
     """The stream that begins with 40 rows."""
     left = LEFT[:40] + noise * np.random.default_rng(3).standard_normal((40, RANK))
     cutoff = 4 * noise or 1e-8
-    found = LowRankStream.of(table[:40], UNITS, left, cutoff, 1.0, exact=noise == 0)
+    factors, undecided = (left, AXES), np.arange(10, 20)
+    found = LowRankStream.of(table[:40], UNITS, factors, undecided, cutoff, 1.0, exact=noise == 0)
     assert found is not None
     return found
 
@@ -94,4 +95,6 @@ def test_rows_with_too_few_entries_are_not_judged() -> None:
 
 def test_no_stream_where_the_coordinates_explain_nothing() -> None:
     table = np.random.default_rng(7).standard_normal((40, COLUMNS))
-    assert LowRankStream.of(table, UNITS, LEFT[:40], 1e-8, 1.0, exact=True) is None
+    for undecided in (np.arange(COLUMNS), np.arange(0)):
+        factors = LEFT[:40], AXES
+        assert LowRankStream.of(table, UNITS, factors, undecided, 1e-8, 1.0, exact=True) is None

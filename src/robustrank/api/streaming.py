@@ -212,7 +212,8 @@ def _row_space(rows: Values, rank: int | None, seed: int, *, noise: bool) -> Low
     return LowRankStream.of(
         rows[decided],
         units,
-        np.asarray(result.left)[decided],
+        (np.asarray(result.left)[decided], np.asarray(result.right)),
+        result.undecided_columns,
         result.cutoff,
         result.typical_size,
         exact=result.noise == 0,

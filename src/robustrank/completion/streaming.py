@@ -15,7 +15,7 @@ from robustrank.backend import solve_positive_definite
 from robustrank.certificate import EXTRA
 from robustrank.completion.new_rows import fit_majorities
 from robustrank.linalg import ROUNDINGS
-from robustrank.tables import Explained, Mask, Units, Values, recent_weights, share
+from robustrank.tables import Explained, Indices, Mask, Units, Values, recent_weights, share
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,22 +66,28 @@ class LowRankStream:
         cls,
         table: Values,
         units: Units,
-        left: Values,
+        factors: tuple[Values, Values],
+        undecided: Indices,
         cutoff: float,
         deviation: float,
         *,
         exact: bool,
     ) -> LowRankStream | None:
-        """The stream that begins with the rows of a table and their coordinates.
+        """The stream that begins with the rows of a table, and factors of these rows.
 
-        None if the coordinates of the rows do not explain most entries of each column, or the
-        row space not most entries of most rows.
+        Columns that are ``undecided`` (their numbers) are fitted to the left factor. None if it
+        does not explain most of their entries, or the row space not most rows.
         """
         scaled, usable = _scaled(table, units)
         empty = np.asarray(~usable.any(axis=0))
-        right, fits, decided = fit_majorities(scaled.T, usable.T, left, cutoff, deviation)
-        if not (decided | empty).all():
-            return None
+        left, right = factors[0], factors[1].copy()
+        fits = usable.T & (np.abs(scaled.T - right @ left.T) <= cutoff)
+        if len(undecided):
+            right[undecided], fits[undecided], decided = fit_majorities(
+                scaled.T[undecided], usable.T[undecided], left, cutoff, deviation
+            )
+            if not (decided | empty[undecided]).all():
+                return None
         right = np.where(empty[:, None], 0.0, _least_squares(scaled.T, fits, left))
         k = left.shape[1]
         sums = {

@@ -5,12 +5,13 @@ from robustrank.tables.held_out import HeldOut, held_out
 from robustrank.tables.model import Explained, TableModel, first_model, fit_table, share
 from robustrank.tables.normal import Normal
 from robustrank.tables.streaming import TableStream, recent_weights
-from robustrank.tables.units import Mask, Units, Values, robust_units
+from robustrank.tables.units import Indices, Mask, Units, Values, robust_units
 
 __all__ = [
     "CleanTable",
     "Explained",
     "HeldOut",
+    "Indices",
     "Mask",
     "Normal",
     "RowScores",
