@@ -3,8 +3,8 @@ Rows that arrive in batches
 ===========================
 
 Twenty sensors report every minute. They follow three common causes, and one report in twenty is
-wrong. ``RobustPCA.partial_fit`` updates the model with every batch of
-minutes and does not keep the data. In the middle, the causes change.
+wrong. ``RobustPCA.partial_fit`` updates the model with every batch of minutes and does not keep the
+data. In the middle, the causes change.
 """
 
 import matplotlib.pyplot as plt
