@@ -103,6 +103,8 @@ def test_it_continues_from_fit_and_fit_starts_anew(kind: Any) -> None:
     again = in_batches(kind(), 7 * TABLE[:100], 50).fit(TABLE[:800])
     np.testing.assert_array_equal(again.transform(TABLE[NEW]), near)
     assert again.n_samples_seen_ == 800
+    again.partial_fit(TABLE[800:900])
+    np.testing.assert_array_equal(again.transform(TABLE[NEW]), moved)
     first = kind().partial_fit(TABLE[:50]).transform(TABLE[NEW])
     np.testing.assert_array_equal(kind().fit(TABLE[:50]).transform(TABLE[NEW]), first)
 

@@ -145,9 +145,12 @@ class Stream:
         return self._of_result(rows, clean(rows, rng=self.seed))
 
     def _of_result(self, rows: Values, result: Result) -> tuple[RowModel, Result]:
-        """The model of the result of ``clean``: a row space if the rows have exactly a low rank."""
+        """The model of the result of ``clean``: a row space if the rows have exactly a low rank.
+
+        The rank of the result counts the center, and the mean about it, as components.
+        """
         if result.fit_new_rows is not None:
-            found = self._of_low_rank(rows, result.rank - 1, noise=False)
+            found = self._of_low_rank(rows, result.rank - 2, noise=False)
             if found is not None:
                 return found, result
         return TableStream.of(table_of(result).model, rows, self.forgetting), result
