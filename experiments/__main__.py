@@ -17,6 +17,10 @@ def main() -> int:
         from experiments.tables.cli import main as tables
 
         return tables(sys.argv[2:])
+    if sys.argv[1:2] == ["streaming"]:
+        from experiments.streaming import main as streaming
+
+        return int(streaming(sys.argv[2:], standalone_mode=False) or 0)
     from experiments.cli import main as studies
 
     return studies()

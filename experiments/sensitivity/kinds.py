@@ -23,7 +23,7 @@ _MEMORY, _TIME, _TEXT = "size, of memory", "size, of time", "size, of a text"
 # By the key of the literal: a file with the constant, field or function in which it stands.
 NOT_TUNED = {
     "api/clean.py:_ROWS": _TIME,
-    "api/clean.py:_ROWS_FOR_EACH_COLUMN": _FORMULA,
+    "api/clean.py:ROWS_FOR_EACH_COLUMN": _FORMULA,
     "api/clean.py:_certificate": _FORMULA,
     "api/complete.py:_LARGE": _MEMORY,
     "api/many.py:_LARGEST_BATCH": _MEMORY,
@@ -31,6 +31,9 @@ NOT_TUNED = {
     "api/running.py:memory_needed": _FORMULA,
     "api/running.py:memory_needed#2": _FORMULA,
     "api/running.py:memory_needed#3": _MEMORY,
+    "api/streaming.py:_GROWTH": _TIME,
+    "api/streaming.py:_LEAST_ROWS": _FORMULA,
+    "api/streaming.py:_WIDE": _TIME,
     "certificate/conclusion.py:_EVIDENCE": _PROBABILITY,
     "certificate/conclusion.py:noise_objections": _TEXT,
     "certificate/determination.py:_PRECONDITIONED_STEPS": _TIME,
@@ -119,7 +122,7 @@ NOT_TUNED = {
     "tables/held_out.py:_CLEARLY": _QUANTILE,
     "tables/held_out.py:held_out": _FORMULA,
     "tables/held_out.py:held_out#2": _QUANTILE,
-    "tables/model.py:_SMALLEST": _ROUNDING,
+    "tables/model.py:SMALLEST": _ROUNDING,
     "tables/model.py:_SWEEPS": _TIME,
     "tables/model.py:_usual_distance": _QUANTILE,
     "tables/normal.py:Normal.given": _FORMULA,

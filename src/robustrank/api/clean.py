@@ -32,7 +32,7 @@ _NEARLY = 0.2
 _MOST_WRONG = 0.5  # of the cells of a row that is not wrong altogether
 # Of a longer table, the model is fitted to this number of random rows, at least 20 for each column:
 # with more, the errors of predictions would decrease by less than 3 %.
-_ROWS, _ROWS_FOR_EACH_COLUMN = 5_000, 20
+_ROWS, ROWS_FOR_EACH_COLUMN = 5_000, 20
 
 
 def clean(
@@ -146,7 +146,7 @@ def _cleaned(
 def _sample(values: Values, rng: np.random.Generator) -> Values:
     """The rows that the model is fitted to: all, or some of a long table."""
     rows, columns = values.shape
-    most = max(_ROWS, _ROWS_FOR_EACH_COLUMN * columns)
+    most = max(_ROWS, ROWS_FOR_EACH_COLUMN * columns)
     return values if rows <= most else values[np.sort(rng.choice(rows, most, replace=False))]
 
 

@@ -5,10 +5,12 @@ from robustrank.completion.conclusion import certified
 from robustrank.completion.new_rows import FittedRows, fit_new_rows
 from robustrank.completion.sample import Sample
 from robustrank.completion.search import Search, Solution, unsupported
+from robustrank.completion.streaming import LowRankStream
 from robustrank.completion.watch import Watch
 
 __all__ = [
     "FittedRows",
+    "LowRankStream",
     "Sample",
     "Search",
     "Solution",

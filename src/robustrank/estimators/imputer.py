@@ -9,8 +9,10 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import MissingIndicator
 
 from robustrank.api import clean
+from robustrank.api.streaming import Stream, table_of
 from robustrank.backend import Array, to_numpy
-from robustrank.estimators.rows import explain_rows, table_of
+from robustrank.estimators.batches import with_batch
+from robustrank.estimators.rows import ResultRows, Rows
 from robustrank.estimators.uncertified import warn_unless_usable
 from robustrank.estimators.validation import fitting_data, in_library_of, new_data, seed_of
 from robustrank.result import Result
@@ -38,6 +40,11 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     keep_empty_features
         Whether features without any value in the training data are kept, with 0 where they are
         missing. If False, ``transform`` drops them.
+    forgetting
+        In ``partial_fit``, each new row multiplies the weight of all earlier ones by this factor:
+        0.5 ** (1 / 1000) is a half-life of 1,000 rows. With 1, nothing is forgotten, and rows that
+        contradict the earlier ones remain outliers. With less, an abrupt change is followed when
+        the rows that contradict the model are the majority and agree with each other.
     time_limit
         Seconds after which ``fit`` ends, with what was found until then. None: no limit.
     random_state
@@ -65,6 +72,8 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         What the columns of ``add_indicator=True`` are computed by; otherwise None.
     result_ : robustrank.Result
         The result of ``clean`` for the training data, with its status and held-out errors.
+    n_samples_seen_ : int
+        The number of rows of ``fit`` and of all batches of ``partial_fit``.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -74,6 +83,12 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     --------
     robustrank.clean : The function behind it.
     robustrank.estimators.RobustPCA : Principal components, with the same model.
+
+    Notes
+    -----
+    After ``partial_fit``, which does not keep the rows, there are no ``cell_outliers_``,
+    ``row_outliers_`` and ``result_``. ``statistics_`` has the centers of the rows that the model
+    was last fitted to as a whole, and ``predicted_features_`` depends on their held-out errors.
 
     Examples
     --------
@@ -106,12 +121,14 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         replace_outliers: bool = False,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
+        forgetting: float = 1.0,
         time_limit: float | None = None,
         random_state: Any = 0,
     ) -> None:
         self.replace_outliers = replace_outliers
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
+        self.forgetting = forgetting
         self.time_limit = time_limit
         self.random_state = random_state
 
@@ -133,15 +150,54 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         data = fitting_data(self, X, ensure_all_finite=False, ensure_min_samples=2)
         values = to_numpy(data).astype(float)
         self.result_ = clean(values, time_limit=self.time_limit, rng=seed_of(self.random_state))
+        self._model: Rows = ResultRows(self.result_)
+        self._stream: Stream | None = None
+        self.n_samples_seen_ = len(values)
         self.statistics_ = in_library_of(data, _medians(values), data.dtype)
         self.predicted_features_ = in_library_of(data, _predicted(self.result_))
-        explained = explain_rows(self.result_, values)
+        explained = self._model.explain(values)
         self.cell_outliers_ = in_library_of(data, explained.wrong)
         self.row_outliers_ = in_library_of(data, explained.wrong_rows)
-        self.indicator_ = None
-        if self.add_indicator:
-            self.indicator_ = MissingIndicator(error_on_new=False).fit(_without_infinite(values))
+        self.indicator_: Any = None
+        self._see_missing(values)
         warn_unless_usable(self, self.result_)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> RobustImputer:
+        """Update the model with a batch of rows, after ``fit`` or instead of it.
+
+        The memory does not depend on the number of rows. The first rows are kept, and the model is
+        fitted to all of them when their number has grown, until there are 20 for each feature, or 5
+        for each component of data of low rank. From then on, a batch is compared with the model of
+        the rows before it, and what is not wrong updates the mean and the covariance. Data with
+        more than 200 features is taken for one of low rank up to equal noise, if it is one.
+
+        With ``add_indicator=True``, the columns of the indicator are those of the features that had
+        missing cells in any batch.
+
+        Parameters
+        ----------
+        X
+            The rows, (n_samples, n_features); NaN marks missing cells. At least 2 in the first
+            batch.
+        y
+            Not used.
+
+        Returns
+        -------
+        RobustImputer
+            The estimator.
+        """
+        if not hasattr(self, "n_samples_seen_"):
+            self.indicator_ = None
+        data, self._stream = with_batch(self, X)
+        self._model = model = self._stream.rows
+        statistics = np.where(model.empty, np.nan, model.units.center)
+        self.statistics_ = in_library_of(data, statistics, data.dtype)
+        result = self._stream.result
+        predicted = ~model.empty if result is None else _predicted(result)
+        self.predicted_features_ = in_library_of(data, predicted)
+        self._see_missing(to_numpy(data).astype(float))
         return self
 
     def transform(self, X: Any) -> Array:
@@ -189,9 +245,18 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         with_values = ~np.isnan(to_numpy(self.statistics_))
         return np.asarray(with_values | self.keep_empty_features)
 
+    def _see_missing(self, X: Values) -> None:
+        """Add the features with missing cells in X to the indicator."""
+        if self.add_indicator:
+            missing = np.asarray(np.isnan(_without_infinite(X)).any(axis=0))
+            if self.indicator_ is not None:
+                missing[self.indicator_.features_] = True
+            example = np.where(missing, np.nan, 0.0)[None]
+            self.indicator_ = MissingIndicator(error_on_new=False).fit(example)
+
     def _filled(self, X: Values) -> Values:
         """X with what is expected, or the median, in the cells that are replaced."""
-        explained = explain_rows(self.result_, X)
+        explained = self._model.explain(X)
         medians = np.nan_to_num(to_numpy(self.statistics_).astype(float))
         expected = np.where(to_numpy(self.predicted_features_), explained.expected, medians)
         replaced = ~np.isfinite(X)

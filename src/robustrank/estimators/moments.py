@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from robustrank.estimators.rows import table_of
+from robustrank.api.streaming import RowModel, table_of
+from robustrank.estimators.rows import Rows
 from robustrank.result import Result
 from robustrank.tables import (
     CleanTable,
     Mask,
     Normal,
-    TableModel,
+    Units,
     Values,
     count_components,
     noise_variances,
@@ -49,6 +50,12 @@ def moments_of(result: Result) -> Moments:
     return Moments(np.where(table.empty_columns, np.nan, mean), kept, max(rank, 1))
 
 
+def moments_of_stream(model: RowModel) -> Moments:
+    """The moments of batches of rows."""
+    mean, covariance, rank = model.moments()
+    return Moments(mean, covariance, max(rank, 1))
+
+
 def _of_model(table: CleanTable) -> tuple[Values, Values, Values, float]:
     """The mean, the covariance, the noise variances and the number of rows behind the model."""
     model = table.model
@@ -75,7 +82,7 @@ def _of_matrix(result: Result) -> tuple[Values, Values, Values, float]:
 
 
 def log_densities(
-    result: Result, mean: Values, covariance: Values, X: Values, wrong: Mask
+    model: Rows, mean: Values, covariance: Values, X: Values, wrong: Mask
 ) -> tuple[Values, Values]:
     """The log densities of rows as right and as wrong ones, with how frequent these are.
 
@@ -83,9 +90,8 @@ def log_densities(
     wrong row, any number of wrong cells is equally probable, and the others are independent.
     Missing cells are left out. By this comparison the model of tables finds wrong rows.
     """
-    table = table_of(result)
-    model, units = table.model, table.model.units
-    rows = np.where(table.empty_columns, np.nan, X)
+    units, (wrong_cells, wrong_rows) = model.units, model.shares
+    rows = np.where(model.empty, np.nan, X)
     scaled, beyond = units.of(rows)
     seen = ~np.isnan(rows)
     used = seen & ~beyond & ~wrong
@@ -93,21 +99,20 @@ def log_densities(
     count, kept = seen.sum(axis=1), used.sum(axis=1)
     rejected = count - kept
     ways = gammaln(count + 1) - gammaln(rejected + 1) - gammaln(kept + 1)
-    right = _normal(model, mean, covariance).given(scaled, used).log_density() + ways
-    right += rejected * math.log(model.wrong_cells) + kept * math.log1p(-model.wrong_cells)
+    right = _normal(units, mean, covariance).given(scaled, used).log_density() + ways
+    right += rejected * math.log(wrong_cells) + kept * math.log1p(-wrong_cells)
     independent = np.where(used, of_cells, 0.0).sum(axis=1) - np.log(count + 1)
     # The same for both: which cells are wrong and their values, and the units.
     common = np.where(used, 0.0, of_cells).sum(axis=1) - ways
     common -= np.where(seen, np.log(units.scale), 0.0).sum(axis=1)
     return (
-        common + right + math.log1p(-model.wrong_rows),
-        common + independent + math.log(model.wrong_rows),
+        common + right + math.log1p(-wrong_rows),
+        common + independent + math.log(wrong_rows),
     )
 
 
-def _normal(model: TableModel, mean: Values, covariance: Values) -> Normal:
+def _normal(units: Units, mean: Values, covariance: Values) -> Normal:
     """The distribution in robust units; columns without values, which are not used, have none."""
-    units = model.units
     scaled = covariance / np.outer(units.scale, units.scale)
     place = np.arange(len(scaled))
     scaled[place, place] = scaled[place, place] + _LEAST

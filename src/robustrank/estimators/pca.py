@@ -10,9 +10,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from robustrank.api import clean
+from robustrank.api.streaming import Stream, table_of
 from robustrank.backend import Array, as_floating, check_count, to_numpy
-from robustrank.estimators.moments import log_densities, moments_of
-from robustrank.estimators.rows import explain_rows, table_of
+from robustrank.estimators.batches import with_batch
+from robustrank.estimators.moments import Moments, log_densities, moments_of, moments_of_stream
+from robustrank.estimators.rows import ResultRows, Rows
 from robustrank.estimators.uncertified import warn_unless_usable
 from robustrank.estimators.validation import fitting_data, in_library_of, new_data, seed_of
 from robustrank.tables import Values
@@ -33,6 +35,11 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ----------
     n_components
         The number of components. None: those whose variance exceeds what noise would give.
+    forgetting
+        In ``partial_fit``, each new row multiplies the weight of all earlier ones by this factor:
+        0.5 ** (1 / 1000) is a half-life of 1,000 rows. With 1, nothing is forgotten, and rows that
+        contradict the earlier ones remain outliers. With less, an abrupt change is followed when
+        the rows that contradict the model are the majority and agree with each other.
     time_limit
         Seconds after which ``fit`` ends, with what was found until then. None: no limit.
     random_state
@@ -69,6 +76,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         The number of components.
     result_ : robustrank.Result
         The result of ``clean`` for the training data, with its status and held-out errors.
+    n_samples_seen_ : int
+        The number of rows of ``fit`` and of all batches of ``partial_fit``.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -82,6 +91,10 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     Notes
     -----
+    After ``partial_fit``, which does not keep the rows, there are no ``cell_outliers_``,
+    ``row_outliers_``, ``low_rank_``, ``sparse_`` and ``result_``; pass a batch to ``predict`` or
+    ``transform``.
+
     It is not an ``OutlierMixin`` of scikit-learn, which requires one threshold of
     ``score_samples``: the density of a row also depends on which of its cells are missing.
 
@@ -114,10 +127,12 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self,
         n_components: int | None = None,
         *,
+        forgetting: float = 1.0,
         time_limit: float | None = None,
         random_state: Any = 0,
     ) -> None:
         self.n_components = n_components
+        self.forgetting = forgetting
         self.time_limit = time_limit
         self.random_state = random_state
 
@@ -145,11 +160,42 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             time_limit=self.time_limit,
             rng=seed_of(self.random_state),
         )
-        self._fit_components(data)
-        explained = explain_rows(self.result_, values)
+        self._model: Rows = ResultRows(self.result_)
+        self._stream: Stream | None = None
+        self.n_samples_seen_ = len(values)
+        self._fit_components(data, moments_of(self.result_))
+        explained = self._model.explain(values)
         self.cell_outliers_ = in_library_of(data, explained.wrong)
         self.row_outliers_ = in_library_of(data, explained.wrong_rows)
         warn_unless_usable(self, self.result_)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> RobustPCA:
+        """Update the components with a batch of rows, after ``fit`` or instead of it.
+
+        The memory does not depend on the number of rows. The first rows are kept, and the model is
+        fitted to all of them when their number has grown, until there are 20 for each feature, or 5
+        for each component of data of low rank. From then on, a batch is compared with the model of
+        the rows before it, and what is not wrong updates the mean and the covariance. Data with
+        more than 200 features is taken for one of low rank up to equal noise, if it is one.
+
+        Parameters
+        ----------
+        X
+            The rows, (n_samples, n_features); NaN marks missing cells. At least 2 in the first
+            batch.
+        y
+            Not used.
+
+        Returns
+        -------
+        RobustPCA
+            The estimator.
+        """
+        self._check_count(np.shape(X)[-1] if np.ndim(X) else 1)
+        data, self._stream = with_batch(self, X, self.n_components, transform_skewed=False)
+        self._model = self._stream.rows
+        self._fit_components(data, moments_of_stream(self._stream.rows))
         return self
 
     def transform(self, X: Any) -> Array:
@@ -310,9 +356,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def _fit_components(self, data: Array) -> None:
+    def _fit_components(self, data: Array, moments: Moments) -> None:
         """The principal axes of the covariance, and the variances."""
-        moments = moments_of(self.result_)
         self._moments = moments
         variances, vectors = np.linalg.eigh(moments.covariance)
         count = self.n_components or moments.rank
@@ -345,7 +390,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _completed(self, X: Values) -> Values:
         """X with what is expected in its missing and wrong cells."""
-        explained = explain_rows(self.result_, X)
+        explained = self._model.explain(X)
         return np.where(~np.isfinite(X) | explained.wrong, explained.expected, X)
 
     def _scores(self, completed: Values) -> Values:
@@ -358,11 +403,11 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return np.asarray((axes.T * variances) @ axes + np.diag(to_numpy(self.noise_variance_)))
 
     def _log_densities(self, X: Values, covariance: Values) -> tuple[Values, Values]:
-        wrong = explain_rows(self.result_, X).wrong
-        return log_densities(self.result_, self._moments.mean, covariance, X, wrong)
+        wrong = self._model.explain(X).wrong
+        return log_densities(self._model, self._moments.mean, covariance, X, wrong)
 
     def _log_odds(self, X: Values) -> Values:
-        return -explain_rows(self.result_, X).row_log_odds
+        return -self._model.explain(X).row_log_odds
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,20 +2,61 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
+from robustrank.api.streaming import table_of
 from robustrank.backend import limited_blas_threads, threads_for
 from robustrank.result import Result
-from robustrank.tables import CleanTable, Explained, Values
+from robustrank.tables import Explained, Mask, Units, Values
 
 
-def table_of(result: Result) -> CleanTable:
-    """The table of a result of ``clean``."""
-    if result.table is None:
-        raise ValueError("the result is not that of a table; fit the estimator again")
-    return result.table
+class Rows(Protocol):
+    """A model of rows: that of a cleaned table, or of batches of rows."""
+
+    @property
+    def units(self) -> Units:
+        """The robust units of the columns."""
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """The shares of wrong cells and of wrong rows."""
+
+    @property
+    def empty(self) -> Mask:
+        """The columns without values."""
+
+    def explain(self, table: Values) -> Explained:
+        """What is expected in each cell of rows, and which cells and rows are wrong."""
+
+
+@dataclass(frozen=True, eq=False)
+class ResultRows:
+    """The model of rows of a result of ``clean``."""
+
+    result: Result
+
+    @property
+    def units(self) -> Units:
+        """The robust units of the columns."""
+        return table_of(self.result).model.units
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """The shares of wrong cells and of wrong rows."""
+        model = table_of(self.result).model
+        return model.wrong_cells, model.wrong_rows
+
+    @property
+    def empty(self) -> Mask:
+        """The columns without values."""
+        return table_of(self.result).empty_columns
+
+    def explain(self, table: Values) -> Explained:
+        """What is expected in each cell of rows, and which cells and rows are wrong."""
+        return explain_rows(self.result, table)
 
 
 def explain_rows(result: Result, X: Values) -> Explained:

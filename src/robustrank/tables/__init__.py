@@ -2,18 +2,21 @@
 
 from robustrank.tables.clean_table import CleanTable, RowScores, count_components, noise_variances
 from robustrank.tables.held_out import HeldOut, held_out
-from robustrank.tables.model import Explained, TableModel, first_model, fit_table
+from robustrank.tables.model import Explained, TableModel, first_model, fit_table, share
 from robustrank.tables.normal import Normal
-from robustrank.tables.units import Mask, Units, Values
+from robustrank.tables.streaming import TableStream, recent_weights
+from robustrank.tables.units import Indices, Mask, Units, Values, robust_units
 
 __all__ = [
     "CleanTable",
     "Explained",
     "HeldOut",
+    "Indices",
     "Mask",
     "Normal",
     "RowScores",
     "TableModel",
+    "TableStream",
     "Units",
     "Values",
     "count_components",
@@ -21,4 +24,7 @@ __all__ = [
     "fit_table",
     "held_out",
     "noise_variances",
+    "recent_weights",
+    "robust_units",
+    "share",
 ]

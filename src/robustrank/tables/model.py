@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import SupportsInt
+from typing import SupportsFloat
 
 import numpy as np
 from scipy.special import gammaln, ndtri
@@ -36,7 +36,7 @@ _TOLERANCE = 1e-3  # largest change of a correlation in the last sweep
 # The range of the shares of wrong cells and rows. A fit starts from the largest: wrong cells that
 # are used at first widen the distribution and then look right.
 _SHARES = 1e-3, 0.4
-_SMALLEST = 1e-6  # variance of a column in robust units: its values are equal up to rounding
+SMALLEST = 1e-6  # variance of a column in robust units: its values are equal up to rounding
 _FAR = 3.5  # robust deviations of the logarithm of the distance, of wrong rows
 _LARGEST_LOGARITHM = math.log(np.finfo(float).max)
 _MOST_REJECTED = 0.3  # of the cells of a row that does not stand out
@@ -109,8 +109,8 @@ class TableModel:
 
     def explain(self, table: Values) -> Explained:
         """Compare each cell of rows, also of new ones, with the others of its row."""
-        data = _Data.of(table, self.units)
-        used, given, row_odds = self._sorted(data)
+        data = Data.of(table, self.units)
+        used, given, row_odds = self.sort(data)
         scales = row_scales(used, given.a, given.diagonal)[:, None]
         variance = given.variance() * scales
         expected = np.clip(given.expected(), self.low, self.high)
@@ -128,15 +128,15 @@ class TableModel:
 
     def contradicted(self, table: Values, found: Explained) -> Mask:
         """The cells of a table that contradict predictions which were made without them."""
-        data = _Data.of(table, self.units)
+        data = Data.of(table, self.units)
         residual = data.scaled - self.units.of(found.expected)[0]
         odds = self._cells(data).log_odds(residual**2, found.variance)
         return np.asarray(data.beyond | (odds > 0))
 
-    def _cells(self, data: _Data) -> Cells:
+    def _cells(self, data: Data) -> Cells:
         return Cells(data.scaled, data.usable, self.units.tested, self.wrong_cells)
 
-    def _sorted(self, data: _Data) -> tuple[Mask, Given, Values]:
+    def sort(self, data: Data) -> tuple[Mask, Given, Values]:
         """The used cells, what they say about the others, and the log odds that rows are wrong."""
         used = consistent_cells(self.normal, self._cells(data))
         given = self.normal.given(data.scaled, used)
@@ -146,7 +146,7 @@ class TableModel:
         odds = self._row_odds(data, used, given)
         return used, given, np.where(far, odds, np.minimum(odds, 0.0))
 
-    def _row_odds(self, data: _Data, used: Mask, given: Given) -> Values:
+    def _row_odds(self, data: Data, used: Mask, given: Given) -> Values:
         """The log odds that rows are wrong.
 
         In a correct row, the number of rejected cells is binomial, and the others are normal. In a
@@ -166,7 +166,7 @@ Report = Callable[[float, TableModel], None]  # the finished share, and the mode
 
 
 @dataclass(frozen=True, eq=False)
-class _Data:
+class Data:
     """A table in robust units, and which of its cells are observed and within the limits."""
 
     scaled: Values
@@ -174,7 +174,7 @@ class _Data:
     beyond: Mask
 
     @classmethod
-    def of(cls, table: Values, units: Units) -> _Data:
+    def of(cls, table: Values, units: Units) -> Data:
         scaled, beyond = units.of(table)
         return cls(scaled, ~np.isnan(table), beyond)
 
@@ -190,15 +190,15 @@ def fit_table(
 
     Skewed columns are straightened if the cells are then predicted better.
     """
-    share = 0.5 if transform_skewed else 1.0
-    model = refitted(first_model(table), table, _part(report, 0.0, share))
+    part = 0.5 if transform_skewed else 1.0
+    model = refitted(first_model(table), table, _part(report, 0.0, part))
     if not transform_skewed:
         return model
     right = ~model.explain(table).wrong_rows
     units = model.units.of_skewed(table[right])
     if not units.skewness.any():
         return model
-    other = refitted(_first_model(table, units), table, _part(report, share, 1.0))
+    other = refitted(_first_model(table, units), table, _part(report, part, 1.0))
     scale = model.units.scale
     return min(model, other, key=lambda one: _typical_error(one, table, scale))
 
@@ -219,17 +219,17 @@ def _typical_error(model: TableModel, table: Values, scale: Values) -> float:
     errors = np.minimum(np.abs(table - model.explain(table).expected) / scale, _FAR)
     seen = np.isfinite(table)
     means = np.where(seen, errors, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-    return float(np.mean(np.log(np.maximum(means, math.sqrt(_SMALLEST)))))
+    return float(np.mean(np.log(np.maximum(means, math.sqrt(SMALLEST)))))
 
 
 def refitted(model: TableModel, table: Values, report: Report | None = None) -> TableModel:
     """The model of a table in the same units as another one, from which the fit goes on."""
-    data = _Data.of(table, model.units)
+    data = Data.of(table, model.units)
     excluded = np.zeros(len(table), bool)
     model = _converged(model, data, excluded, report)
     tested = model.units.tested
     for _ in range(_GROUPS):
-        used, given, row_odds = model._sorted(data)
+        used, given, row_odds = model.sort(data)
         wrong_rows = row_odds > 0
         group = ~(wrong_rows | excluded)
         group[group] = separated_rows(given.completed()[group][:, tested])
@@ -241,10 +241,10 @@ def refitted(model: TableModel, table: Values, report: Report | None = None) -> 
     return model
 
 
-def _converged(model: TableModel, data: _Data, excluded: Mask, report: Report | None) -> TableModel:
+def _converged(model: TableModel, data: Data, excluded: Mask, report: Report | None) -> TableModel:
     """The model when it no longer changes, of rows that are not excluded."""
     for sweep in range(_SWEEPS):
-        used, given, row_odds = model._sorted(data)
+        used, given, row_odds = model.sort(data)
         wrong_rows = (row_odds > 0) | excluded
         previous, model = model, _estimated(model, data, used, given, wrong_rows)
         if report is not None:
@@ -260,14 +260,14 @@ def first_model(table: Values) -> TableModel:
 
 
 def _first_model(table: Values, units: Units) -> TableModel:
-    data = _Data.of(table, units)
+    data = Data.of(table, units)
     normal = first_normal(data.scaled, data.usable, units.tested)
     nothing = np.zeros(data.scaled.shape[1])
     return TableModel(units, normal, _SHARES[1], _SHARES[1], math.nan, 0.0, nothing, nothing)
 
 
 def _estimated(
-    model: TableModel, data: _Data, used: Mask, given: Given, wrong_rows: Mask
+    model: TableModel, data: Data, used: Mask, given: Given, wrong_rows: Mask
 ) -> TableModel:
     """The model of the used cells of correct rows."""
     usual = _usual_distance(given)
@@ -281,16 +281,16 @@ def _estimated(
     mean = completed.mean(axis=0)
     centered = completed - mean
     unknown, place = given.unknown.copy(), np.arange(centered.shape[1])
-    unknown[place, place] += np.maximum(_SMALLEST * count - np.sum(centered**2, axis=0), 0.0)
+    unknown[place, place] += np.maximum(SMALLEST * count - np.sum(centered**2, axis=0), 0.0)
     unused = np.count_nonzero(~given.used, axis=1)
     shrunken, weight = shrunk(centered, (unknown + unknown.T) / 2, unused)
-    low, high = _range(given, model.units)
+    low, high = range_of(given, model.units)
     rejected = np.count_nonzero(data.seen[rows] & ~used[rows])
     return replace(
         model,
         normal=Normal(mean, shrunken),
-        wrong_cells=_share(rejected, np.count_nonzero(data.seen[rows])),
-        wrong_rows=_share(np.count_nonzero(wrong_rows), len(rows)),
+        wrong_cells=share(rejected, np.count_nonzero(data.seen[rows])),
+        wrong_rows=share(np.count_nonzero(wrong_rows), len(rows)),
         weight=weight,
         usual=usual,
         low=low,
@@ -298,7 +298,7 @@ def _estimated(
     )
 
 
-def _range(given: Given, units: Units) -> tuple[Values, Values]:
+def range_of(given: Given, units: Units) -> tuple[Values, Values]:
     """The range of the used values of each column, and some more."""
     low = np.where(given.used, given.table, np.inf).min(axis=0)
     high = np.where(given.used, given.table, -np.inf).max(axis=0)
@@ -308,9 +308,9 @@ def _range(given: Given, units: Units) -> tuple[Values, Values]:
     return units.straightened(low - beyond), units.straightened(high + beyond)
 
 
-def _share(count: SupportsInt, total: SupportsInt) -> float:
+def share(count: SupportsFloat, total: SupportsFloat) -> float:
     """A share with one half added to the count, and limited."""
-    return float(np.clip((int(count) + 0.5) / (int(total) + 1), *_SHARES))
+    return float(np.clip((float(count) + 0.5) / (float(total) + 1), *_SHARES))
 
 
 def _mean_distances(given: Given) -> Values:

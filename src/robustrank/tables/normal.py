@@ -51,8 +51,11 @@ class Normal:
         """The table minus the mean, zero where it is not used."""
         return np.where(used, table - self.mean, 0.0)
 
-    def given(self, table: Values, used: Mask) -> Given:
-        """What the used cells of each row say about its cells."""
+    def given(self, table: Values, used: Mask, weights: Values | None = None) -> Given:
+        """What the used cells of each row say about its cells.
+
+        ``weights`` are those of the rows in ``unknown``.
+        """
         a, diagonal, variance = (np.zeros(table.shape) for _ in range(3))
         log_determinant = np.zeros(len(table))
         unknown = np.zeros_like(self.covariance)
@@ -63,7 +66,7 @@ class Normal:
             diagonal[rows] = np.where(used[rows], part.diagonal(), 0.0)
             variance[rows] = part.variance()
             log_determinant[rows] = self.log_determinant + part.log_determinant()
-            unknown += part.total()
+            unknown += part.total(None if weights is None else weights[rows])
         return Given(self, table, used, a, diagonal, variance, log_determinant, unknown)
 
 
@@ -159,11 +162,12 @@ class Unused(NamedTuple):
         """log det B_OO − log det Ω of each row."""
         return np.asarray(np.linalg.slogdet(self.inverse)[1])
 
-    def total(self) -> Values:
-        """The sum over the rows of the covariance of their unused cells, (p, p)."""
+    def total(self, weights: Values | None = None) -> Values:
+        """The (weighted) sum over the rows of the covariance of their unused cells, (p, p)."""
         size = self.shape[1]
         places = self.columns[:, :, None] * size + self.columns[:, None, :]
         values = self.inverse * (self.valid[:, :, None] & self.valid[:, None, :])
+        values = values if weights is None else values * weights[:, None, None]
         total = np.bincount(places.reshape(-1), values.reshape(-1), minlength=size * size)
         return np.asarray(total.reshape(size, size))
 
