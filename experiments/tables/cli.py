@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     for one in (running, comparing, writing):
         one.add_argument("--set", default="development", choices=[*SETS], dest="which")
         one.add_argument("--part", action="append", choices=PARTS, help="default: tables, flags")
-        one.add_argument("--final", action="store_true", help="required for the sealed tables")
+        one.add_argument("--final", action="store_true", help="required for sealed and fresh tables")
         one.add_argument("--draws", type=int, default=DRAWS, help="of each table and corruption")
         one.add_argument(
             "--out", type=Path, default=Path("results/tables"), help="folder of the rows"
@@ -76,8 +76,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _studies(given: argparse.Namespace) -> list[Study[Any]]:
-    if given.which == "sealed" and not given.final:
-        raise ValueError("the sealed tables are for the final run only; --final confirms this")
+    if given.which != "development" and not given.final:
+        raise ValueError(
+            f"the {given.which} tables are for the final run only; --final confirms this"
+        )
     if given.draws < 1:
         raise ValueError(f"--draws is {given.draws}; expected at least 1")
     parts = given.part or PARTS[:2]

@@ -10,7 +10,7 @@ import pytest
 from experiments.tables.corruption import CELLS, KINDS, ROWS, corrupt, partners
 from experiments.tables.draws import LEVELS, SHARES, Design, TableCell, drawn
 from experiments.tables.hiding import HIDINGS, hide
-from experiments.tables.sets import DEVELOPMENT, SEALED, table
+from experiments.tables.sets import SETS, table
 from experiments.tables.sources import Matrix, Source, prepared
 
 
@@ -145,9 +145,14 @@ def test_a_draw_depends_on_its_key_and_number_only() -> None:
 
 
 def test_sets_are_divided_and_their_tables_can_be_read() -> None:
-    assert not {*DEVELOPMENT} & {*SEALED}
-    assert len(SEALED) >= 12
-    assert len({*DEVELOPMENT.values(), *SEALED.values()}) == len(DEVELOPMENT) + len(SEALED)
+    assert {name: len(sources) for name, sources in SETS.items()} == {
+        "development": 56,
+        "sealed": 21,
+        "fresh": 45,
+    }
+    names = [name for sources in SETS.values() for name in sources]
+    items = {(one.package, one.item) for sources in SETS.values() for one in sources.values()}
+    assert len({*names}) == len(items) == 56 + 21 + 45
     assert table("wine").shape == (178, 13)
     with pytest.raises(ValueError, match="table 'nothing' is not known; expected one of wine"):
         table("nothing")
