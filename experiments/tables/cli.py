@@ -54,7 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     for one in (running, comparing, writing):
         one.add_argument("--set", default="development", choices=[*SETS], dest="which")
         one.add_argument("--part", action="append", choices=PARTS, help="default: tables, flags")
-        one.add_argument("--final", action="store_true", help="required for sealed and fresh tables")
+        one.add_argument(
+            "--final", action="store_true", help="required for sealed and fresh tables"
+        )
         one.add_argument("--draws", type=int, default=DRAWS, help="of each table and corruption")
         one.add_argument(
             "--out", type=Path, default=Path("results/tables"), help="folder of the rows"

