@@ -17,6 +17,8 @@ from scipy.optimize import minimize_scalar
 from robustrank.tables.units import Indices, Values
 
 _WEIGHTS = 1e-5, 100.0  # the range of ν: absolutely, and for each row
+# With fewer rows than columns, completed rows would be explained exactly, and so by themselves.
+_LEAST_OF_SINGULAR = 0.1
 _MOST_LEVERAGE = 1 - 1e-9  # of a row, up to rounding
 
 
@@ -34,7 +36,8 @@ def shrunk(rows: Values, unknown: Values, missing: Indices) -> tuple[Values, flo
     squares = (rows / deviations @ vectors) ** 2
     rest = np.einsum("jk,jk->k", vectors, unknown / np.outer(deviations, deviations) @ vectors)
     squares += np.outer(missing / max(int(missing.sum()), 1), rest)
-    least, most = math.log(_WEIGHTS[0]), math.log(_WEIGHTS[1] * count)
+    least = _WEIGHTS[0] if count > rows.shape[1] else _LEAST_OF_SINGULAR
+    least, most = math.log(least), math.log(_WEIGHTS[1] * count)
     best = minimize_scalar(
         lambda log: _loss(math.exp(log), np.maximum(values, 0.0), squares),
         bounds=(least, most),
