@@ -39,6 +39,7 @@ def clean(
     table: Any,
     *,
     ignore: Iterable[Any] = (),
+    center: bool = True,
     transform_skewed: bool = True,
     callback: Callback | None = None,
     time_limit: float | None = None,
@@ -116,11 +117,11 @@ def clean(
     """
     run, generator = new_run(callback, time_limit), as_generator(rng)
     data = table_input(table, ignore)
-    return returned(run, _cleaned(data, transform_skewed, generator, run))
+    return returned(run, _cleaned(data, center, transform_skewed, generator, run))
 
 
 def _cleaned(
-    data: TableInput, transform_skewed: bool, rng: np.random.Generator, run: Run
+    data: TableInput, center: bool, transform_skewed: bool, rng: np.random.Generator, run: Run
 ) -> Result:
     """The result for a table, also if the run is stopped."""
     watch = _Watch(run)
@@ -129,7 +130,7 @@ def _cleaned(
     with np.errstate(all="ignore"), limited_blas_threads(threads_for(data.values.size)):
         with run:
             sample = _sample(data.values, rng)
-            model = fit_table(sample, watch.during("normal model"), transform_skewed)
+            model = fit_table(sample, watch.during("normal model"), transform_skewed, center)
             explained = model.explain(sample)
             errors = held_out(sample, model, explained, rng, watch.during("held out"))
             if sample is not data.values:
@@ -138,7 +139,7 @@ def _cleaned(
             if _is_nearly_exact(found):
                 exact = _exact(found, rng, run)
         if found is None:
-            model = watch.latest or first_model(data.values)
+            model = watch.latest or first_model(data.values, center)
             found = CleanTable.unfinished(data.values, model, model.explain(data.values))
         return _result(data, found, exact, run, watch.steps)
 
@@ -178,7 +179,7 @@ def _no_factors(model: TableModel) -> Factors:
 def _is_nearly_exact(found: CleanTable) -> bool:
     """Whether the table could have a low rank exactly: most cells are predicted rather well."""
     used = np.isfinite(found.given) & ~found.wrong & ~found.wrong_rows[:, None]
-    residual = np.abs(found.given - found.expected) / found.model.units.scale
+    residual = np.abs(found.given - found.expected) / found.model.units.scale / found.sizes
     return bool(np.median(residual[used]) <= _NEARLY) if used.any() else False
 
 
@@ -189,7 +190,7 @@ def _exact(found: CleanTable, rng: np.random.Generator, run: Run) -> Result | No
     predicts cells no better than the model does.
     """
     units = found.model.units
-    scaled = np.where(np.isinf(found.given), np.inf, units.linear(found.given))
+    scaled = np.where(np.isinf(found.given), np.inf, units.linear(found.given / found.sizes))
     left = None if run.ends is None else max(run.ends - run.began - run.seconds, 0.0)
     if left == 0.0:
         return None
@@ -216,8 +217,8 @@ def _of_low_rank(found: CleanTable, exact: Result) -> CleanTable:
     odds = np.where(outliers, np.inf, -np.inf)
     return replace(
         found,
-        expected=np.where(decided, units.unscaled(matrix), found.expected),
-        deviation=np.where(decided, units.scale * errors, found.deviation),
+        expected=np.where(decided, units.unscaled(matrix) * found.sizes, found.expected),
+        deviation=np.where(decided, units.scale * errors * found.sizes, found.deviation),
         wrong=np.where(decided, outliers & seen, found.wrong),
         log_odds=np.where(decided, odds, found.log_odds),
         wrong_rows=wrong_rows,
@@ -234,7 +235,7 @@ def _result(
         undecided = np.zeros(0, int), np.flatnonzero(found.empty_columns)
     else:
         found = _of_low_rank(found, exact)
-        left = np.hstack([np.asarray(exact.left), np.ones((rows, 1))])
+        left = found.sizes * np.hstack([np.asarray(exact.left), np.ones((rows, 1))])
         scaled = units.scale[:, None] * np.asarray(exact.right)
         right = np.hstack([scaled, units.center[:, None]])
         certificate, noise, solver = exact.certificate, exact.noise, exact.solver

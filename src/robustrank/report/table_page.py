@@ -96,7 +96,9 @@ def wrong_cells(named: NamedTable, result: Result) -> TextTable | None:
     if not len(wrong):
         return None
     own, other = places[wrong].T
-    spread = np.abs(cells["value"] - cells["expected"])[wrong] / table.model.units.scale[other]
+    spread = np.abs(cells["value"] - cells["expected"])[wrong] / (
+        table.model.units.scale[other] * table.sizes[own, 0]
+    )
     order = np.lexsort((-spread, -np.abs(named.surprise[own, other]), table.wrong_rows[own]))
     listed = wrong[order[:_LISTED_CELLS]]
     own, other = places[listed].T

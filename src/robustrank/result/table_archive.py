@@ -58,7 +58,7 @@ def _record(record: Any, arrays: Arrays, name: str, sizes: dict[str, int]) -> An
         inside = f"{name}_{one}"
         if is_dataclass(kind):
             values[one] = _record(kind, arrays, inside, sizes)
-        elif kind in (int, float):
+        elif kind in (bool, int, float):
             _check(arrays[inside].shape == () and arrays[inside].dtype == kind, inside)
             values[one] = kind(arrays[inside])
         else:

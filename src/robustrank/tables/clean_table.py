@@ -139,6 +139,11 @@ class CleanTable:
         return np.asarray(~np.isfinite(self.given).any(axis=0))
 
     @property
+    def sizes(self) -> Values:
+        """The size of each row, (n, 1); one unless the model goes through the origin."""
+        return self.model.units.sizes(self.given)
+
+    @property
     def noise(self) -> Values:
         """The standard deviation of each column given all others, in its units."""
         normal = self.model.normal
@@ -171,8 +176,8 @@ class CleanTable:
         scale, mean = self.model.units.scale, self.model.mean
         count = len(self.components()[1])
         axes, _ = _principal_axes(self.model.covariance / np.outer(scale, scale), count)
-        completed = (np.nan_to_num(self.filled()) - mean) / scale
-        left = np.hstack([completed @ axes.T, np.ones((len(completed), 1))])
+        completed = (np.nan_to_num(self.filled() / self.sizes) - mean) / scale
+        left = self.sizes * np.hstack([completed @ axes.T, np.ones((len(completed), 1))])
         return left, np.hstack([scale[:, None] * axes.T, mean[:, None]])
 
     def scores(self, table: Values | None = None) -> RowScores:
@@ -183,11 +188,11 @@ class CleanTable:
     def draws(self, count: int, rng: np.random.Generator) -> Iterator[Values]:
         """Filled tables, drawn from the distribution of the missing and wrong cells."""
         used = ~self.replaced
-        scaled, _ = self.model.units.of(self.given)
+        scaled, _ = self.model.units.of(self.given / self.sizes)
         rows = int(np.count_nonzero(~self.wrong_rows))
         for normal in drawn_models(self.model.normal, rows, self.model.weight, count, rng):
             drawn = np.clip(drawn_rows(normal, scaled, used, rng), self.model.low, self.model.high)
-            values = self.model.units.original(drawn)
+            values = self.model.units.original(drawn) * self.sizes
             yield np.where(used, self.given, values)
 
 
@@ -233,7 +238,8 @@ def row_scores(model: TableModel, table: Values, found: tuple[Values, Values]) -
     # A wrong cell does not make its row unusual; the cells of a wrong row are taken as they are.
     right = ~explained.wrong | explained.wrong_rows[:, None]
     seen = np.isfinite(table) & right
-    completed = model.units.of(np.where(seen, table, explained.expected))[0] - normal.mean
+    filled = np.where(seen, table, explained.expected) / model.units.sizes(table)
+    completed = model.units.of(filled)[0] - normal.mean
     coordinates = completed @ axes.T
     distance = np.sum(coordinates**2 / variances, axis=1)
     rest = completed - coordinates @ axes

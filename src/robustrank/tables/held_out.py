@@ -90,16 +90,17 @@ def held_out(
     rest = np.where(hidden, np.nan, table)
     again = refitted(model, rest, report)
     found = again.explain(rest)
-    hidden &= ~again.contradicted(table, found)
+    sizes = model.units.sizes(rest)
+    hidden &= ~again.contradicted(table, found, sizes)
     if not hidden.any():
         return HeldOut.unknown(table.shape[1])
-    median = _medians(np.where(candidates & ~hidden, table, np.nan), model)
+    median = _medians(np.where(candidates & ~hidden, table, np.nan) / sizes, model)
     scale = model.units.scale
-    errors, trivial = found.expected - table, median - table
+    errors, trivial = (found.expected - table) / sizes, median - table / sizes
     gains = ((trivial / scale) ** 2 - (errors / scale) ** 2)[hidden]
     whole = float(np.sum((trivial / scale)[hidden] ** 2)) or math.nan
     chance = _CLEARLY * float(np.std(gains)) * math.sqrt(len(gains))
-    inside = np.abs(errors) <= 1.6448536 * found.deviation
+    inside = np.abs(errors) <= 1.6448536 * found.deviation / sizes
     counts = hidden.sum(axis=0).astype(float)
     return HeldOut(
         counts,

@@ -23,7 +23,7 @@ from robustrank.tables.normal import Given, Normal
 from robustrank.tables.separated import separated_rows
 from robustrank.tables.shrinkage import shrunk
 from robustrank.tables.start import first_normal
-from robustrank.tables.units import Mask, Units, Values, robust_units
+from robustrank.tables.units import Mask, Units, Values, robust_units, units_through_origin
 from robustrank.tables.wrong_cells import (
     Cells,
     consistent_cells,
@@ -117,8 +117,8 @@ class TableModel:
         odds = self._cells(data).log_odds((data.scaled - given.expected()) ** 2, variance)
         odds = np.where(data.beyond, np.inf, np.where(data.seen, odds, -np.inf))
         return Explained(
-            self.units.original(expected),
-            self.units.deviation(expected, np.sqrt(variance)),
+            self.units.original(expected) * data.sizes,
+            self.units.deviation(expected, np.sqrt(variance)) * data.sizes,
             data.seen & ~used,
             odds,
             row_odds > 0,
@@ -126,10 +126,13 @@ class TableModel:
             variance,
         )
 
-    def contradicted(self, table: Values, found: Explained) -> Mask:
-        """The cells of a table that contradict predictions which were made without them."""
-        data = Data.of(table, self.units)
-        residual = data.scaled - self.units.of(found.expected)[0]
+    def contradicted(self, table: Values, found: Explained, sizes: Values) -> Mask:
+        """The cells of a table that contradict predictions which were made without them.
+
+        ``sizes`` are those of the rows, without these cells.
+        """
+        data = Data.of(table, self.units, sizes)
+        residual = data.scaled - self.units.of(found.expected / sizes)[0]
         odds = self._cells(data).log_odds(residual**2, found.variance)
         return np.asarray(data.beyond | (odds > 0))
 
@@ -167,16 +170,21 @@ Report = Callable[[float, TableModel], None]  # the finished share, and the mode
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A table in robust units, and which of its cells are observed and within the limits."""
+    """A table in robust units, and which of its cells are observed and within the limits.
+
+    ``sizes`` are those of its rows, (n, 1).
+    """
 
     scaled: Values
     seen: Mask
     beyond: Mask
+    sizes: Values
 
     @classmethod
-    def of(cls, table: Values, units: Units) -> Data:
-        scaled, beyond = units.of(table)
-        return cls(scaled, ~np.isnan(table), beyond)
+    def of(cls, table: Values, units: Units, sizes: Values | None = None) -> Data:
+        sizes = units.sizes(table) if sizes is None else sizes
+        scaled, beyond = units.of(table / sizes)
+        return cls(scaled, ~np.isnan(table), beyond, sizes)
 
     @property
     def usable(self) -> Mask:
@@ -184,14 +192,19 @@ class Data:
 
 
 def fit_table(
-    table: Values, report: Report | None = None, transform_skewed: bool = True
+    table: Values,
+    report: Report | None = None,
+    transform_skewed: bool = True,
+    center: bool = True,
 ) -> TableModel:
     """The model of a table with NaN for missing cells, (n, p) with at least two rows.
 
-    Skewed columns are straightened if the cells are then predicted better.
+    Skewed columns are straightened if the cells are then predicted better. If the columns are not
+    centered, the mean is zero, no column is straightened, and rows are divided by their size.
     """
+    transform_skewed &= center
     part = 0.5 if transform_skewed else 1.0
-    model = refitted(first_model(table), table, _part(report, 0.0, part))
+    model = refitted(first_model(table, center), table, _part(report, 0.0, part))
     if not transform_skewed:
         return model
     right = ~model.explain(table).wrong_rows
@@ -254,9 +267,9 @@ def _converged(model: TableModel, data: Data, excluded: Mask, report: Report | N
     return replace(model, sweeps=sweep + 1)
 
 
-def first_model(table: Values) -> TableModel:
+def first_model(table: Values, center: bool = True) -> TableModel:
     """The model from which the fit starts."""
-    return _first_model(table, robust_units(table))
+    return _first_model(table, robust_units(table) if center else units_through_origin(table))
 
 
 def _first_model(table: Values, units: Units) -> TableModel:
@@ -278,7 +291,7 @@ def _estimated(
         given = model.normal.given(data.scaled[rows], used[rows])
     count = len(given.used)
     completed = given.completed()
-    mean = completed.mean(axis=0)
+    mean = completed.mean(axis=0) * model.units.centered
     centered = completed - mean
     unknown, place = given.unknown.copy(), np.arange(centered.shape[1])
     unknown[place, place] += np.maximum(SMALLEST * count - np.sum(centered**2, axis=0), 0.0)
