@@ -138,9 +138,9 @@ NOT_TUNED = {
     "tables/start.py:_SLOPE": _PAPER,
     "tables/start.py:_ZERO": _PAPER,
     "tables/units.py:_FARTHEST": _ROUNDING,
+    "tables/units.py:_MEDIAN": _QUANTILE,
     "tables/units.py:_of_column": _QUANTILE,
     "tables/units.py:_of_column#2": _QUANTILE,
-    "tables/units.py:_of_column#3": _QUANTILE,
     "tables/units.py:_of_mostly_one_value": _QUANTILE,
     "uncertainty/covariance.py:_LARGEST_INVERSE": _MEMORY,
 }

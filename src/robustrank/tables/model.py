@@ -213,7 +213,7 @@ def fit_table(
         return model
     other = refitted(_first_model(table, units), table, _part(report, part, 1.0))
     scale = model.units.scale
-    return min(model, other, key=lambda one: _typical_error(one, table, scale))
+    return min(model, other, key=lambda one: typical_error(one, table, scale))
 
 
 def _part(report: Report | None, begin: float, end: float) -> Report | None:
@@ -223,13 +223,14 @@ def _part(report: Report | None, begin: float, end: float) -> Report | None:
     return lambda fraction, model: report(begin + (end - begin) * fraction, model)
 
 
-def _typical_error(model: TableModel, table: Values, scale: Values) -> float:
+def typical_error(model: TableModel, table: Values, scale: Values) -> float:
     """How far cells are from what the others of their row predict, up to a common factor.
 
     The mean over the columns of the logarithm of the mean error, in which no error counts more
     than that of a cell that is far away.
     """
-    errors = np.minimum(np.abs(table - model.explain(table).expected) / scale, _FAR)
+    sizes = scale * model.units.sizes(table)
+    errors = np.minimum(np.abs(table - model.explain(table).expected) / sizes, _FAR)
     seen = np.isfinite(table)
     means = np.where(seen, errors, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     return float(np.mean(np.log(np.maximum(means, math.sqrt(SMALLEST)))))

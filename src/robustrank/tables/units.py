@@ -60,6 +60,11 @@ class Units:
             return np.ones((len(table), 1))
         return np.exp(_medians(_logarithms(table) - np.log(self.scale), axis=1)) / _MEDIAN
 
+    @property
+    def relative_scale(self) -> Values:
+        """The scales of the columns, relative to that of a typical one."""
+        return np.asarray(self.scale / np.median(self.scale))
+
     def of(self, table: Values) -> tuple[Values, Mask]:
         """A table in these units, and which values are beyond the limit; zero for NaN and these."""
         with np.errstate(over="ignore"):
