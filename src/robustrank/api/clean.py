@@ -62,6 +62,12 @@ def clean(
     ignore
         Names of further columns of a data frame that stay as they are, such as a number that is
         only a name.
+    center
+        Whether each column has a center of its own. If False, zero means zero in all cells, as for
+        intensities, counts and gains: rows may have any positive scale (exposure, dilution, depth)
+        as well as columns, and the answer for the transposed table is the transposed one. No column
+        is transformed then, errors are those of a row of median size, and a row without any value
+        stays empty. New rows can be scored if the table has more rows than columns.
     transform_skewed
         Whether clearly skewed columns, such as incomes and concentrations, are transformed if their
         cells are then predicted better. They are transformed back in the result.
@@ -98,7 +104,9 @@ def clean(
     -----
     In robust units of each column, correct rows are normal with a covariance that is estimated from
     the cells that agree with it, and shrunk as far as the evidence asks for. A cell is wrong if the
-    others of its row predict something else. The guide has the details.
+    others of its row predict something else. With ``center=False``, the mean is zero, each row is
+    divided by the median of its cells without their sign, and the model is one of the columns if
+    there are more of them than rows. The guide has the details.
 
     Examples
     --------
