@@ -127,6 +127,7 @@ def test_errors_noise_and_scores_are_in_the_units_of_the_columns(shape: tuple[in
     rng = np.random.default_rng(1)
     rows, columns = (np.exp(rng.standard_normal(size)) for size in shape)
     table, plain = damaged(*shape)[0], answer(*shape)
+    columns *= 1000
     result = rr.clean(rows[:, None] * columns * table, center=False)
     for name in ("error", "error_of_median", "noise"):
         found = np.asarray(result.columns[name]) / np.asarray(plain.columns[name]) / columns
@@ -135,10 +136,10 @@ def test_errors_noise_and_scores_are_in_the_units_of_the_columns(shape: tuple[in
     np.testing.assert_allclose(result.score_rows().residual, plain.score_rows().residual)
     right = ~result.row_outliers
     assert np.median(result.score_rows().residual[right]) < 1
-    table = result.table
-    assert table is not None
-    assert 0.7 < np.nanmedian(table.deviation / table.sizes[0] / table.noise) < 1.5
-    assert np.median(table.sizes[0]) == pytest.approx(1)
+    cleaned = result.table
+    assert cleaned is not None
+    assert 0.7 < np.nanmedian(cleaned.deviation / cleaned.sizes[0] / cleaned.noise) < 1.5
+    assert np.median(cleaned.sizes[0]) == pytest.approx(1, rel=1e-3)
     close = np.abs(result.matrix - result.frame) / (rows[:, None] * columns)
     assert np.median(close[right]) < 0.06
     assert result.matrix.shape == shape
