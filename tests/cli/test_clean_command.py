@@ -72,6 +72,17 @@ def changes(before: Path, after: Path, delimiter: str = ",") -> dict[tuple[str, 
     }
 
 
+def test_tables_without_a_center(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    table = rng.lognormal(size=(40, 1)) * rng.normal(1, 0.1, (40, 5)) * [1, 3, 9, 27, 81]
+    table[3, 2] = np.nan
+    np.save(tmp_path / "table.npy", table)
+    run("clean", "table.npy", "--no-center", "--out", "out.npy", cwd=tmp_path)
+    expected = rr.clean(table, center=False).frame
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
+    assert expected[3, 2] != rr.clean(table).frame[3, 2]
+
+
 @pytest.mark.parametrize(
     ("form", "delimiter", "point"), [("table.csv", ",", "."), ("commas.csv", ";", ",")]
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ from robustrank.tables import (
     first_model,
     fit_table,
     held_out,
+    mostly_wrong,
+    typical_error,
 )
 from robustrank.tables.units import Indices
 
@@ -39,6 +41,7 @@ def clean(
     table: Any,
     *,
     ignore: Iterable[Any] = (),
+    center: bool = True,
     transform_skewed: bool = True,
     callback: Callback | None = None,
     time_limit: float | None = None,
@@ -59,6 +62,12 @@ def clean(
     ignore
         Names of further columns of a data frame that stay as they are, such as a number that is
         only a name.
+    center
+        Whether each column has a center of its own. If False, zero means zero in all cells, as for
+        intensities, counts and gains: rows may have any positive scale (exposure, dilution, depth)
+        as well as columns, and the answer for the transposed table is the transposed one. No column
+        is transformed then, errors are those of a row of median size, and a row without any value
+        stays empty. New rows can be scored if the table has more rows than columns.
     transform_skewed
         Whether clearly skewed columns, such as incomes and concentrations, are transformed if their
         cells are then predicted better. They are transformed back in the result.
@@ -95,7 +104,9 @@ def clean(
     -----
     In robust units of each column, correct rows are normal with a covariance that is estimated from
     the cells that agree with it, and shrunk as far as the evidence asks for. A cell is wrong if the
-    others of its row predict something else. The guide has the details.
+    others of its row predict something else. With ``center=False``, the mean is zero, each row is
+    divided by the median of its cells without their sign, and the model is one of the columns if
+    there are more of them than rows. The guide has the details.
 
     Examples
     --------
@@ -116,31 +127,74 @@ def clean(
     """
     run, generator = new_run(callback, time_limit), as_generator(rng)
     data = table_input(table, ignore)
-    return returned(run, _cleaned(data, transform_skewed, generator, run))
+    return returned(run, _cleaned(data, center, transform_skewed, generator, run))
 
 
 def _cleaned(
-    data: TableInput, transform_skewed: bool, rng: np.random.Generator, run: Run
+    data: TableInput, center: bool, transform_skewed: bool, rng: np.random.Generator, run: Run
 ) -> Result:
     """The result for a table, also if the run is stopped."""
-    watch = _Watch(run)
+    watch, values = _Watch(run), data.values
     exact: Result | None = None
     found: CleanTable | None = None
-    with np.errstate(all="ignore"), limited_blas_threads(threads_for(data.values.size)):
+    with np.errstate(all="ignore"), limited_blas_threads(threads_for(values.size)):
         with run:
-            sample = _sample(data.values, rng)
-            model = fit_table(sample, watch.during("normal model"), transform_skewed)
+            fits = [
+                _fit(values, transposed, transform_skewed, center, rng, watch)
+                for transposed in _orientations(values, center)
+            ]
+            best = min(fits, key=_Fit.error) if len(fits) > 1 else fits[0]
+            sample, model, transposed = best.sample, best.model, best.transposed
             explained = model.explain(sample)
-            errors = held_out(sample, model, explained, rng, watch.during("held out"))
-            if sample is not data.values:
-                explained = model.explain(data.values)
-            found = CleanTable.of(data.values, model, explained, errors)
+            report = watch.during("held out", transposed)
+            errors = held_out(sample, model, explained, rng, report, transposed=transposed)
+            if sample.size < values.size:
+                explained = model.explain(values.T if transposed else values)
+            found = CleanTable.of(values, model, explained, errors, transposed=transposed)
             if _is_nearly_exact(found):
                 exact = _exact(found, rng, run)
         if found is None:
-            model = watch.latest or first_model(data.values)
-            found = CleanTable.unfinished(data.values, model, model.explain(data.values))
+            model, transposed = watch.latest or (first_model(values, center), False)
+            explained = model.explain(values.T if transposed else values)
+            found = CleanTable.of(values, model, explained, transposed=transposed)
         return _result(data, found, exact, run, watch.steps)
+
+
+def _orientations(values: Values, center: bool) -> list[bool]:
+    """Whether to fit the transposed table: a model through the origin has fewer columns than rows.
+
+    Both, if the table is square, so that the answer does not depend on which is which.
+    """
+    rows, columns = values.shape
+    if center or columns < rows:
+        return [False]
+    return [True] if columns > rows else [False, True]
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """A model, and the rows it was fitted to."""
+
+    sample: Values
+    model: TableModel
+    transposed: bool
+
+    def error(self) -> float:
+        """How far cells are from what the model expects, for comparisons."""
+        return typical_error(self.model, self.sample, self.model.units.scale)
+
+
+def _fit(
+    values: Values,
+    transposed: bool,
+    transform_skewed: bool,
+    center: bool,
+    rng: np.random.Generator,
+    watch: _Watch,
+) -> _Fit:
+    sample = _sample(values.T if transposed else values, rng)
+    report = watch.during("normal model", transposed)
+    return _Fit(sample, fit_table(sample, report, transform_skewed, center), transposed)
 
 
 def _sample(values: Values, rng: np.random.Generator) -> Values:
@@ -155,30 +209,34 @@ class _Watch:
 
     def __init__(self, run: Run) -> None:
         self._run, self.steps = run, 0
-        self.latest: TableModel | None = None
+        self.latest: tuple[TableModel, bool] | None = None  # whether it is that of the columns
 
-    def during(self, stage: str) -> Callable[[float, TableModel], None]:
+    def during(self, stage: str, transposed: bool) -> Callable[[float, TableModel], None]:
         """What a stage reports its progress to."""
 
         def report(fraction: float, model: TableModel) -> None:
-            self.latest = self.latest if stage == "held out" else model
+            self.latest = self.latest if stage == "held out" else (model, transposed)
             self.steps += 1
             check = Check(self.steps, math.nan, math.nan, 0, self._run.seconds, math.nan)
-            self._run.report(Progress(stage, fraction, check, lambda: _no_factors(model)))
+            self._run.report(
+                Progress(stage, fraction, check, lambda: _no_factors(model, transposed))
+            )
             self._run.check()
 
         return report
 
 
-def _no_factors(model: TableModel) -> Factors:
+def _no_factors(model: TableModel, transposed: bool) -> Factors:
     """The mean of the rows, which is all that a model says without a table."""
-    return np.ones((1, 1)), np.asarray(model.mean)[:, None]
+    factors = np.ones((1, 1)), np.asarray(model.mean)[:, None]
+    return factors[::-1] if transposed else factors
 
 
 def _is_nearly_exact(found: CleanTable) -> bool:
     """Whether the table could have a low rank exactly: most cells are predicted rather well."""
     used = np.isfinite(found.given) & ~found.wrong & ~found.wrong_rows[:, None]
-    residual = np.abs(found.given - found.expected) / found.model.units.scale
+    rows, columns = found.sizes
+    residual = np.abs(found.given - found.expected) / rows / columns
     return bool(np.median(residual[used]) <= _NEARLY) if used.any() else False
 
 
@@ -188,8 +246,9 @@ def _exact(found: CleanTable, rng: np.random.Generator, run: Run) -> Result | No
     The search ends where that for a matrix with noise would begin, which takes much longer and
     predicts cells no better than the model does.
     """
-    units = found.model.units
-    scaled = np.where(np.isinf(found.given), np.inf, units.linear(found.given))
+    rows, columns = found.sizes
+    scaled = (found.given / rows - found.center) / columns
+    scaled = np.where(np.isinf(found.given), np.inf, scaled)
     left = None if run.ends is None else max(run.ends - run.began - run.seconds, 0.0)
     if left == 0.0:
         return None
@@ -206,7 +265,7 @@ def _of_low_rank(found: CleanTable, exact: Result) -> CleanTable:
     """The table as a certified low-rank matrix explains it, where that is determined."""
     decided = np.ones(found.given.shape, bool)
     decided[exact.undecided_rows], decided[:, exact.undecided_columns] = False, False
-    units, matrix = found.model.units, np.asarray(exact.matrix)
+    matrix, (row_sizes, scale) = np.asarray(exact.matrix), found.sizes
     outliers = np.asarray(exact.outliers)
     seen = ~np.isnan(found.given)
     rows, columns = np.indices(matrix.shape)
@@ -214,29 +273,33 @@ def _of_low_rank(found: CleanTable, exact: Result) -> CleanTable:
     wrong_rows = np.sum(outliers & seen, axis=1) > _MOST_WRONG * np.sum(seen, axis=1)
     wrong_rows[exact.undecided_rows] |= found.wrong_rows[exact.undecided_rows]
     odds = np.where(outliers, np.inf, -np.inf)
+    wrong = np.where(decided, outliers & seen, found.wrong)
+    expected = (found.center + scale * matrix) * row_sizes
     return replace(
         found,
-        expected=np.where(decided, units.unscaled(matrix), found.expected),
-        deviation=np.where(decided, units.scale * errors, found.deviation),
-        wrong=np.where(decided, outliers & seen, found.wrong),
+        expected=np.where(decided, expected, found.expected),
+        deviation=np.where(decided, scale * errors * row_sizes, found.deviation),
+        wrong=wrong,
         log_odds=np.where(decided, odds, found.log_odds),
         wrong_rows=wrong_rows,
+        wrong_columns=mostly_wrong(found.given, wrong, wrong_rows),
     )
 
 
 def _result(
     data: TableInput, found: CleanTable, exact: Result | None, run: Run, steps: int
 ) -> Result:
-    units, rows = found.model.units, len(found.given)
     if exact is None:
         left, right = found.factors()
         certificate, noise, solver = _certificate(found), math.nan, "normal model"
         undecided = np.zeros(0, int), np.flatnonzero(found.empty_columns)
     else:
         found = _of_low_rank(found, exact)
-        left = np.hstack([np.asarray(exact.left), np.ones((rows, 1))])
-        scaled = units.scale[:, None] * np.asarray(exact.right)
-        right = np.hstack([scaled, units.center[:, None]])
+        rows, columns = found.sizes
+        left, right = rows * np.asarray(exact.left), columns[:, None] * np.asarray(exact.right)
+        if found.model.units.centered:
+            left = np.hstack([left, np.ones_like(rows)])
+            right = np.hstack([right, found.center[:, None]])
         certificate, noise, solver = exact.certificate, exact.noise, exact.solver
         undecided = exact.undecided_rows, exact.undecided_columns
     at = np.nonzero(~np.isnan(found.given))

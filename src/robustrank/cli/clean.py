@@ -50,6 +50,12 @@ _SUFFIXES = (*OUTPUT_SUFFIXES, ".parquet")
     help="DATA has one cell in each line: the columns that name its row and its column, and the "
     "one that has its value.",
 )
+@click.option(
+    "--no-center",
+    is_flag=True,
+    help="Zero means zero in all cells, as for intensities and counts: rows may have any positive "
+    "scale, as columns may.",
+)
 @options.time_limit
 @options.seed
 @click.option(
@@ -106,6 +112,7 @@ def clean(data: Path, report: Path | None, quiet: bool, **given: Any) -> int:
             table = read_given(data, given["index"], given["ignore"], given["long"])
             result = api.clean(
                 table.values,
+                center=not given["no_center"],
                 callback=stage_callback(show),
                 time_limit=given["time_limit"],
                 rng=given["seed"],

@@ -187,7 +187,7 @@ def _font(labels: int) -> float:
 def components(named: NamedTable) -> Sketch:
     """The loadings of the components, and their share of the variance."""
     loadings, variances = named.table.components()
-    total = float(np.trace(named.table.model.normal.covariance))
+    total = named.table.total_variance
     loadings, shown = loadings[:_MOST_COMPONENTS], len(variances[:_MOST_COMPONENTS])
     columns = _largest(np.abs(loadings).max(axis=0), np.zeros(named.columns.size), _MOST_COLUMNS)
     part = loadings[:, columns].T

@@ -96,7 +96,8 @@ def wrong_cells(named: NamedTable, result: Result) -> TextTable | None:
     if not len(wrong):
         return None
     own, other = places[wrong].T
-    spread = np.abs(cells["value"] - cells["expected"])[wrong] / table.model.units.scale[other]
+    sizes, scale = table.sizes
+    spread = np.abs(cells["value"] - cells["expected"])[wrong] / sizes[own, 0] / scale[other]
     order = np.lexsort((-spread, -np.abs(named.surprise[own, other]), table.wrong_rows[own]))
     listed = wrong[order[:_LISTED_CELLS]]
     own, other = places[listed].T

@@ -19,6 +19,7 @@ _SHAPES = {
     **dict.fromkeys(("counts", "errors", "trivial"), "p"),
     "covariance": "pp",
     "wrong_rows": "n",
+    "wrong_columns": "p",
 }
 _KINDS = {np.dtype[np.float64]: np.float64, np.dtype[np.bool_]: np.bool_}
 
@@ -57,8 +58,10 @@ def _record(record: Any, arrays: Arrays, name: str, sizes: dict[str, int]) -> An
     for one, kind in get_type_hints(record).items():
         inside = f"{name}_{one}"
         if is_dataclass(kind):
-            values[one] = _record(kind, arrays, inside, sizes)
-        elif kind in (int, float):
+            turned = one == "model" and np.array_equal(arrays[f"{name}_transposed"], True)
+            own = {"n": sizes["p"], "p": sizes["n"]} if turned else sizes
+            values[one] = _record(kind, arrays, inside, own)
+        elif kind in (bool, int, float):
             _check(arrays[inside].shape == () and arrays[inside].dtype == kind, inside)
             values[one] = kind(arrays[inside])
         else:

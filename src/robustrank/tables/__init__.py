@@ -1,8 +1,21 @@
 """Tables without an exact rank: a robust normal model of their rows."""
 
-from robustrank.tables.clean_table import CleanTable, RowScores, count_components, noise_variances
+from robustrank.tables.clean_table import (
+    CleanTable,
+    RowScores,
+    count_components,
+    mostly_wrong,
+    noise_variances,
+)
 from robustrank.tables.held_out import HeldOut, held_out
-from robustrank.tables.model import Explained, TableModel, first_model, fit_table, share
+from robustrank.tables.model import (
+    Explained,
+    TableModel,
+    first_model,
+    fit_table,
+    share,
+    typical_error,
+)
 from robustrank.tables.normal import Normal
 from robustrank.tables.streaming import TableStream, recent_weights
 from robustrank.tables.units import Indices, Mask, Units, Values, robust_units
@@ -23,8 +36,10 @@ __all__ = [
     "first_model",
     "fit_table",
     "held_out",
+    "mostly_wrong",
     "noise_variances",
     "recent_weights",
     "robust_units",
     "share",
+    "typical_error",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import chdtri, expit
@@ -11,6 +12,7 @@ from scipy.special import chdtri, expit
 from robustrank.tables.draws import drawn_models, drawn_rows
 from robustrank.tables.held_out import HeldOut
 from robustrank.tables.model import Explained, TableModel
+from robustrank.tables.normal import Normal
 from robustrank.tables.units import Mask, Values
 
 _WRONG_COLUMN = 0.5  # a column with a larger share of wrong cells is wrong altogether
@@ -63,17 +65,20 @@ class CleanTable:
     given
         The table, (n, p), NaN where a cell is missing.
     model
-        The ``TableModel`` of its rows.
+        The ``TableModel`` of its rows, or of its columns if ``transposed``.
     expected, deviation
         What the other correct cells of its row predict for each cell, and the standard error.
     wrong
         The cells that contradict the others of their row.
     log_odds
         The log odds that a cell is wrong; negative infinity for missing ones.
-    wrong_rows
-        The rows that are wrong altogether.
+    wrong_rows, wrong_columns
+        The rows and the columns that are wrong altogether: those which the model finds among its
+        rows, and those most of whose cells are wrong in the others.
     held_out
         The errors of predictions of cells that were hidden from the fit, a ``HeldOut``.
+    transposed
+        Whether the model is that of the transposed table, which has more rows than columns.
 
     See Also
     --------
@@ -99,29 +104,43 @@ class CleanTable:
     wrong: Mask
     log_odds: Values
     wrong_rows: Mask
+    wrong_columns: Mask
     held_out: HeldOut
+    transposed: bool = False
 
     @classmethod
     def of(
-        cls, given: Values, model: TableModel, explained: Explained, held_out: HeldOut
+        cls,
+        given: Values,
+        model: TableModel,
+        explained: Explained,
+        held_out: HeldOut | None = None,
+        *,
+        transposed: bool = False,
     ) -> CleanTable:
-        """The table as a model explains it; NaN in columns without any value."""
-        empty = ~np.isfinite(given).any(axis=0)
-        return cls(
-            given,
+        """The table as a model explains it; NaN in columns without any value.
+
+        If the model goes through the origin, also in rows without any value, whose size is unknown.
+        Nothing is known about the errors if it was not compared with left-out cells.
+        """
+        rows = given.T if transposed else given
+        empty = ~np.isfinite(rows).any(axis=0)
+        if not model.units.centered:
+            empty = empty | ~np.isfinite(rows).any(axis=1, keepdims=True)
+        wrong_rows = explained.wrong_rows
+        wrong_columns = mostly_wrong(rows, explained.wrong, wrong_rows)
+        found = cls(
+            rows,
             model,
             np.where(empty, np.nan, explained.expected),
             np.where(empty, np.nan, explained.deviation),
             explained.wrong,
             explained.log_odds,
-            explained.wrong_rows,
-            held_out,
+            wrong_rows,
+            wrong_columns,
+            HeldOut.unknown(given.shape[1]) if held_out is None else held_out,
         )
-
-    @classmethod
-    def unfinished(cls, given: Values, model: TableModel, explained: Explained) -> CleanTable:
-        """The table as a model explains it that was not compared with left-out cells."""
-        return cls.of(given, model, explained, HeldOut.unknown(given.shape[1]))
+        return found._transposed() if transposed else found
 
     @property
     def probability(self) -> Values:
@@ -139,56 +158,129 @@ class CleanTable:
         return np.asarray(~np.isfinite(self.given).any(axis=0))
 
     @property
-    def noise(self) -> Values:
-        """The standard deviation of each column given all others, in its units."""
-        normal = self.model.normal
-        deviation = 1 / np.sqrt(np.diagonal(normal.precision))
-        return self.model.units.deviation(normal.mean, deviation)
+    def sizes(self) -> tuple[Values, Values]:
+        """The size of each row, (n, 1), and the scale of each column; a typical row has size 1."""
+        units = self.model.units
+        own = units.sizes(self._as_fitted(self.given))
+        if not self.transposed:
+            return own, units.scale
+        return units.relative_scale[:, None], own[:, 0] * np.median(units.scale)
 
     @property
-    def wrong_columns(self) -> Mask:
-        """The columns most of whose observed cells are wrong, in rows that are not."""
-        rows = ~self.wrong_rows[:, None]
-        seen = np.sum(~np.isnan(self.given) & rows, axis=0)
-        return np.asarray(np.sum(self.wrong & rows, axis=0) > _WRONG_COLUMN * seen)
+    def center(self) -> Values:
+        """The center of each column; zero if the model goes through the origin."""
+        units = self.model.units
+        return units.center if units.centered else np.zeros(self.given.shape[1])
+
+    @property
+    def noise(self) -> Values:
+        """The standard deviation of each column given all others, in its units."""
+        normal, units = self.model.normal, self.model.units
+        deviation = units.deviation(normal.mean, 1 / np.sqrt(np.diagonal(normal.precision)))
+        if not self.transposed:
+            return deviation
+        return np.asarray(np.median(deviation / units.scale) * self.sizes[1])
 
     def filled(self) -> Values:
         """The table with what is expected where a cell is missing or wrong."""
         return np.where(self.replaced, self.expected, self.given)
+
+    @property
+    def total_variance(self) -> float:
+        """The sum of the variances of the columns in robust units, along all axes."""
+        total, (n, p) = float(np.trace(self.model.normal.covariance)), self.given.shape
+        return total * p / n if self.transposed else total
 
     def components(self) -> tuple[Values, Values]:
         """Principal axes in robust units, (k, p), and the variances along them.
 
         Those whose variance, in units of the noise, exceeds what noise alone would give.
         """
-        return components(self.model, int(np.count_nonzero(~self.wrong_rows)))
+        axes, variances = components(self.model, self._rows_of_fit)
+        if not self.transposed:
+            return axes, variances
+        vectors, sizes, _ = np.linalg.svd(self._scaled().T @ axes.T, full_matrices=False)
+        return np.asarray(vectors.T), np.asarray(sizes**2 / len(self.given))
 
     def factors(self) -> tuple[Values, Values]:
-        """Factors of the table along its components; the last ones are of the mean.
+        """Factors of the table along its components; the last ones are of the mean, if any.
 
         The components are those of the covariance in the units of the data, in scales.
         """
-        scale, mean = self.model.units.scale, self.model.mean
+        units, mean = self.model.units, self.model.mean
+        sizes, scale = units.sizes(self._as_fitted(self.given)), units.scale
         count = len(self.components()[1])
         axes, _ = _principal_axes(self.model.covariance / np.outer(scale, scale), count)
-        completed = (np.nan_to_num(self.filled()) - mean) / scale
-        left = np.hstack([completed @ axes.T, np.ones((len(completed), 1))])
-        return left, np.hstack([scale[:, None] * axes.T, mean[:, None]])
+        completed = (np.nan_to_num(self._as_fitted(self.filled()) / sizes) - mean) / scale
+        left, right = completed @ axes.T, scale[:, None] * axes.T
+        if units.centered:
+            left = np.hstack([left, np.ones((len(left), 1))])
+            right = np.hstack([right, mean[:, None]])
+        return (right, sizes * left) if self.transposed else (sizes * left, right)
 
     def scores(self, table: Values | None = None) -> RowScores:
         """The distances of the rows of the table, or of others, from the model."""
-        rows = self.given if table is None else table
-        return row_scores(self.model, rows, self.components())
+        if not self.transposed:
+            rows = self.given if table is None else table
+            return row_scores(self.model, rows, self.components())
+        if table is not None:
+            n, p = self.given.shape
+            raise ValueError(
+                f"new rows cannot be compared with a table of {n} rows and {p} columns that was "
+                "cleaned with center=False: without more rows than columns, its model is one of "
+                "the columns; clean the table together with the new rows, or with center=True"
+            )
+        right = ~self.wrong | self.wrong_rows[:, None]
+        squares = ((self.given - self.expected) / self.deviation) ** 2
+        squares = np.where(np.isfinite(self.given) & right, squares, np.nan)
+        return _row_scores(self._scaled(), squares, self.components(), self.wrong_rows)
 
     def draws(self, count: int, rng: np.random.Generator) -> Iterator[Values]:
         """Filled tables, drawn from the distribution of the missing and wrong cells."""
-        used = ~self.replaced
-        scaled, _ = self.model.units.of(self.given)
-        rows = int(np.count_nonzero(~self.wrong_rows))
-        for normal in drawn_models(self.model.normal, rows, self.model.weight, count, rng):
-            drawn = np.clip(drawn_rows(normal, scaled, used, rng), self.model.low, self.model.high)
-            values = self.model.units.original(drawn)
-            yield np.where(used, self.given, values)
+        model, used = self.model, self._as_fitted(~self.replaced)
+        sizes = model.units.sizes(self._as_fitted(self.given))
+        scaled, _ = model.units.of(self._as_fitted(self.given) / sizes)
+        for normal in drawn_models(model.normal, self._rows_of_fit, model.weight, count, rng):
+            if not model.units.centered:
+                normal = Normal(model.normal.mean, normal.covariance)
+            drawn = np.clip(drawn_rows(normal, scaled, used, rng), model.low, model.high)
+            values = self._as_fitted(model.units.original(drawn) * sizes)
+            yield np.where(self.replaced, values, self.given)
+
+    @property
+    def _rows_of_fit(self) -> int:
+        """The number of correct rows of the model, which are columns of a transposed table."""
+        return int(np.count_nonzero(~(self.wrong_columns if self.transposed else self.wrong_rows)))
+
+    def _transposed(self) -> CleanTable:
+        """The same table, with rows and columns exchanged."""
+        return replace(
+            self,
+            given=self.given.T,
+            expected=self.expected.T,
+            deviation=self.deviation.T,
+            wrong=self.wrong.T,
+            log_odds=self.log_odds.T,
+            wrong_rows=self.wrong_columns,
+            wrong_columns=self.wrong_rows,
+            transposed=not self.transposed,
+        )
+
+    def _as_fitted(self, values: Any) -> Any:
+        """A table in the orientation of the model; or such a table in that of ``given``."""
+        return values.T if self.transposed else values
+
+    def _scaled(self) -> Values:
+        """The filled table in robust units, if the model goes through the origin."""
+        rows, columns = self.sizes
+        return np.nan_to_num(self.filled() / rows / columns)
+
+
+def mostly_wrong(table: Values, wrong: Mask, wrong_rows: Mask) -> Mask:
+    """The columns most of whose observed cells are wrong, in rows that are not."""
+    rows = ~wrong_rows[:, None]
+    seen = np.sum(~np.isnan(table) & rows, axis=0)
+    return np.asarray(np.sum(wrong & rows, axis=0) > _WRONG_COLUMN * seen)
 
 
 def components(model: TableModel, rows: int) -> tuple[Values, Values]:
@@ -233,16 +325,24 @@ def row_scores(model: TableModel, table: Values, found: tuple[Values, Values]) -
     # A wrong cell does not make its row unusual; the cells of a wrong row are taken as they are.
     right = ~explained.wrong | explained.wrong_rows[:, None]
     seen = np.isfinite(table) & right
-    completed = model.units.of(np.where(seen, table, explained.expected))[0] - normal.mean
-    coordinates = completed @ axes.T
-    distance = np.sum(coordinates**2 / variances, axis=1)
-    rest = completed - coordinates @ axes
+    filled = np.where(seen, table, explained.expected) / model.units.sizes(table)
+    completed = model.units.of(filled)[0] - normal.mean
+    rest = completed - completed @ axes.T @ axes
     noise = np.maximum(np.diagonal(normal.covariance) - variances @ axes**2, _ROUNDING)
-    residual = np.sum(np.where(seen, rest**2 / noise, 0.0), axis=1)
-    counts = np.maximum(seen.sum(axis=1) - len(axes), 1)
+    squares = np.where(seen, rest**2 / noise, np.nan)
+    return _row_scores(completed, squares, found, explained.wrong_rows)
+
+
+def _row_scores(
+    completed: Values, squares: Values, found: tuple[Values, Values], wrong: Mask
+) -> RowScores:
+    """The scores of completed rows, whose cells differ from the components by ``squares``."""
+    axes, variances = found
+    distance = np.sum((completed @ axes.T) ** 2 / variances, axis=1)
+    counts = np.maximum(np.sum(~np.isnan(squares), axis=1) - len(axes), 1)
     tail = 1 - _CUT_OFF
     return RowScores(
         np.sqrt(distance / chdtri(len(axes), tail)),
-        np.sqrt(residual / chdtri(counts, tail)),
-        explained.wrong_rows,
+        np.sqrt(np.nansum(squares, axis=1) / chdtri(counts, tail)),
+        wrong,
     )

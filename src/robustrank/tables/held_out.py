@@ -77,8 +77,12 @@ def held_out(
     explained: Explained,
     rng: np.random.Generator,
     report: Report | None = None,
+    *,
+    transposed: bool = False,
 ) -> HeldOut:
     """Hide some of the cells that are not wrong, fit again, and compare the predictions.
+
+    If the table is ``transposed``, the errors are those of its rows.
 
     The fit goes on from the model, which has seen the cells; it forgets them in a few sweeps.
     Hidden cells that contradict their prediction are wrong, and do not count.
@@ -90,21 +94,27 @@ def held_out(
     rest = np.where(hidden, np.nan, table)
     again = refitted(model, rest, report)
     found = again.explain(rest)
-    hidden &= ~again.contradicted(table, found)
+    sizes = model.units.sizes(rest)
+    hidden &= ~again.contradicted(table, found, sizes)
     if not hidden.any():
-        return HeldOut.unknown(table.shape[1])
-    median = _medians(np.where(candidates & ~hidden, table, np.nan), model)
+        return HeldOut.unknown(table.shape[0 if transposed else 1])
+    median = _medians(np.where(candidates & ~hidden, table, np.nan) / sizes, model)
     scale = model.units.scale
-    errors, trivial = found.expected - table, median - table
+    errors, trivial = (found.expected - table) / sizes, median - table / sizes
     gains = ((trivial / scale) ** 2 - (errors / scale) ** 2)[hidden]
     whole = float(np.sum((trivial / scale)[hidden] ** 2)) or math.nan
     chance = _CLEARLY * float(np.std(gains)) * math.sqrt(len(gains))
-    inside = np.abs(errors) <= 1.6448536 * found.deviation
-    counts = hidden.sum(axis=0).astype(float)
+    inside = np.abs(errors) <= 1.6448536 * found.deviation / sizes
+    if transposed:
+        ratio = sizes / model.units.relative_scale
+        errors, trivial, of = (errors * ratio).T, (trivial * ratio).T, hidden.T
+    else:
+        of = hidden
+    counts = of.sum(axis=0).astype(float)
     return HeldOut(
         counts,
-        _root_mean_square(errors, hidden),
-        _root_mean_square(trivial, hidden),
+        _root_mean_square(errors, of),
+        _root_mean_square(trivial, of),
         float(np.sum(gains)) / whole,
         (float(np.sum(gains)) - chance) / whole,
         float(np.mean(inside[hidden])),

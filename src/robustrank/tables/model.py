@@ -23,7 +23,14 @@ from robustrank.tables.normal import Given, Normal
 from robustrank.tables.separated import separated_rows
 from robustrank.tables.shrinkage import shrunk
 from robustrank.tables.start import FAR, MOST_FAR, first_normal
-from robustrank.tables.units import MEDIAN_SIZE, Mask, Units, Values, robust_units
+from robustrank.tables.units import (
+    MEDIAN_SIZE,
+    Mask,
+    Units,
+    Values,
+    robust_units,
+    units_through_origin,
+)
 from robustrank.tables.wrong_cells import (
     Cells,
     consistent_cells,
@@ -115,8 +122,8 @@ class TableModel:
         odds = self._cells(data).log_odds((data.scaled - given.expected()) ** 2, variance)
         odds = np.where(data.beyond, np.inf, np.where(data.seen, odds, -np.inf))
         return Explained(
-            self.units.original(expected),
-            self.units.deviation(expected, np.sqrt(variance)),
+            self.units.original(expected) * data.sizes,
+            self.units.deviation(expected, np.sqrt(variance)) * data.sizes,
             data.seen & ~used,
             odds,
             row_odds > 0,
@@ -124,10 +131,13 @@ class TableModel:
             variance,
         )
 
-    def contradicted(self, table: Values, found: Explained) -> Mask:
-        """The cells of a table that contradict predictions which were made without them."""
-        data = Data.of(table, self.units)
-        residual = data.scaled - self.units.of(found.expected)[0]
+    def contradicted(self, table: Values, found: Explained, sizes: Values) -> Mask:
+        """The cells of a table that contradict predictions which were made without them.
+
+        ``sizes`` are those of the rows, without these cells.
+        """
+        data = Data.of(table, self.units, sizes)
+        residual = data.scaled - self.units.of(found.expected / sizes)[0]
         odds = self._cells(data).log_odds(residual**2, found.variance)
         return np.asarray(data.beyond | (odds > 0))
 
@@ -165,16 +175,21 @@ Report = Callable[[float, TableModel], None]  # the finished share, and the mode
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A table in robust units, and which of its cells are observed and within the limits."""
+    """A table in robust units, and which of its cells are observed and within the limits.
+
+    ``sizes`` are those of its rows, (n, 1).
+    """
 
     scaled: Values
     seen: Mask
     beyond: Mask
+    sizes: Values
 
     @classmethod
-    def of(cls, table: Values, units: Units) -> Data:
-        scaled, beyond = units.of(table)
-        return cls(scaled, ~np.isnan(table), beyond)
+    def of(cls, table: Values, units: Units, sizes: Values | None = None) -> Data:
+        sizes = units.sizes(table) if sizes is None else sizes
+        scaled, beyond = units.of(table / sizes)
+        return cls(scaled, ~np.isnan(table), beyond, sizes)
 
     @property
     def usable(self) -> Mask:
@@ -182,14 +197,19 @@ class Data:
 
 
 def fit_table(
-    table: Values, report: Report | None = None, transform_skewed: bool = True
+    table: Values,
+    report: Report | None = None,
+    transform_skewed: bool = True,
+    center: bool = True,
 ) -> TableModel:
     """The model of a table with NaN for missing cells, (n, p) with at least two rows.
 
-    Skewed columns are straightened if the cells are then predicted better.
+    Skewed columns are straightened if the cells are then predicted better. If the columns are not
+    centered, the mean is zero, no column is straightened, and rows are divided by their size.
     """
+    transform_skewed &= center
     part = 0.5 if transform_skewed else 1.0
-    model = refitted(first_model(table), table, _part(report, 0.0, part))
+    model = refitted(first_model(table, center), table, _part(report, 0.0, part))
     if not transform_skewed:
         return model
     right = ~model.explain(table).wrong_rows
@@ -198,7 +218,7 @@ def fit_table(
         return model
     other = refitted(_first_model(table, units), table, _part(report, part, 1.0))
     scale = model.units.scale
-    return min(model, other, key=lambda one: _typical_error(one, table, scale))
+    return min(model, other, key=lambda one: typical_error(one, table, scale))
 
 
 def _part(report: Report | None, begin: float, end: float) -> Report | None:
@@ -208,13 +228,14 @@ def _part(report: Report | None, begin: float, end: float) -> Report | None:
     return lambda fraction, model: report(begin + (end - begin) * fraction, model)
 
 
-def _typical_error(model: TableModel, table: Values, scale: Values) -> float:
+def typical_error(model: TableModel, table: Values, scale: Values) -> float:
     """How far cells are from what the others of their row predict, up to a common factor.
 
     The mean over the columns of the logarithm of the mean error, in which no error counts more
     than that of a cell that is far away.
     """
-    errors = np.minimum(np.abs(table - model.explain(table).expected) / scale, FAR)
+    sizes = scale * model.units.sizes(table)
+    errors = np.minimum(np.abs(table - model.explain(table).expected) / sizes, FAR)
     seen = np.isfinite(table)
     means = np.where(seen, errors, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     return float(np.mean(np.log(np.maximum(means, math.sqrt(SMALLEST)))))
@@ -252,9 +273,9 @@ def _converged(model: TableModel, data: Data, excluded: Mask, report: Report | N
     return replace(model, sweeps=sweep + 1)
 
 
-def first_model(table: Values) -> TableModel:
+def first_model(table: Values, center: bool = True) -> TableModel:
     """The model from which the fit starts."""
-    return _first_model(table, robust_units(table))
+    return _first_model(table, robust_units(table) if center else units_through_origin(table))
 
 
 def _first_model(table: Values, units: Units) -> TableModel:
@@ -276,7 +297,7 @@ def _estimated(
         given = model.normal.given(data.scaled[rows], used[rows])
     count = len(given.used)
     completed = given.completed()
-    mean = completed.mean(axis=0)
+    mean = completed.mean(axis=0) * model.units.centered
     centered = completed - mean
     unknown, place = given.unknown.copy(), np.arange(centered.shape[1])
     unknown[place, place] += np.maximum(SMALLEST * count - np.sum(centered**2, axis=0), 0.0)

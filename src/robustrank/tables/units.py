@@ -3,6 +3,9 @@
 A skewed column is straightened by Tukey's g: z = (exp(g y) - 1) / g has normal y for a shifted
 log-normal column z, for a positive g if the larger values are the rare ones, and is z = y for
 g = 0. Unlike a logarithm it depends neither on the unit nor on the zero of a column.
+
+In a table of intensities or counts, zero is the natural center of all columns, and rows have scales
+too. Each row is then divided by its size, the median of its values without their sign.
 """
 
 from __future__ import annotations
@@ -45,11 +48,24 @@ class Units:
     scale: Values
     limit: Values
     skewness: Values  # g of each column
+    centered: bool = True  # if not, the center is zero, and rows are divided by their size
 
     @property
     def tested(self) -> Mask:
         """The columns whose cells are compared with the others of their row."""
         return np.isinf(self.limit)
+
+    def sizes(self, table: Values) -> Values:
+        """The size of each row of a table, (n, 1); one if the columns are centered."""
+        if self.centered:
+            return np.ones((len(table), 1))
+        sizes = np.exp(_medians(_logarithms(table) - np.log(self.scale), axis=1))
+        return np.asarray(sizes / MEDIAN_SIZE)
+
+    @property
+    def relative_scale(self) -> Values:
+        """The scales of the columns, relative to that of a typical one."""
+        return np.asarray(self.scale / np.median(self.scale))
 
     def of(self, table: Values) -> tuple[Values, Mask]:
         """A table in these units, and which values are beyond the limit; zero for NaN and these."""
@@ -114,6 +130,59 @@ def robust_units(table: Values) -> Units:
     found = [_of_column(column[np.isfinite(column)]) for column in table.T]
     center, scale, limit = (np.array(values, float) for values in zip(*found, strict=True))
     return Units(center, scale, limit, np.zeros(len(center)))
+
+
+def units_through_origin(table: Values) -> Units:
+    """The units of a table in which zero is zero: the scales of its rows and columns are balanced.
+
+    Alternating medians of the values other than zero, without their sign. They begin where least
+    squares end, so that the answer does not depend on the scales. A row of median size has size 1.
+    """
+    logarithms = _logarithms(table)
+    first = _column_effects(logarithms)
+    left, columns = logarithms - first, np.zeros_like(first)
+    for _ in range(sum(table.shape)):
+        rows, before = _medians(left - columns, axis=1), columns
+        columns = _medians(left - rows, axis=0)
+        if np.allclose(before, columns):
+            break
+    columns = columns + first + np.median(_medians(left - columns, axis=1))
+    scale, nothing = np.exp(columns[0]) / MEDIAN_SIZE, np.zeros(table.shape[1])
+    units = Units(nothing, scale, np.full_like(scale, np.inf), nothing, centered=False)
+    scaled = units.linear(table / units.sizes(table))
+    return replace(units, limit=np.array([*map(_limit_of_mostly_zero, scaled.T)]))
+
+
+def _logarithms(table: Values) -> Values:
+    """The logarithms of the absolute values; NaN for zero, infinite and missing ones."""
+    size = np.abs(table)
+    return np.log(np.where((size > 0) & np.isfinite(size), size, np.nan))
+
+
+def _medians(logarithms: Values, axis: int) -> Values:
+    """The medians along an axis, which is kept; zero where there are no numbers."""
+    some = np.isfinite(logarithms).any(axis=axis, keepdims=True)
+    return np.asarray(np.nanmedian(np.where(some, logarithms, 0.0), axis=axis, keepdims=True))
+
+
+def _column_effects(logarithms: Values) -> Values:
+    """The effects of the columns, (1, p), of sums of row and column effects, by least squares."""
+    seen = np.isfinite(logarithms)
+    shares = seen / np.maximum(seen.sum(axis=1, keepdims=True), 1)
+    values = np.where(seen, logarithms, 0.0)
+    centered = values - shares * values.sum(axis=1, keepdims=True)
+    matrix = np.diag(seen.sum(axis=0)) - seen.T @ shares
+    return np.asarray(np.linalg.lstsq(matrix, centered.sum(axis=0))[0])[None]
+
+
+def _limit_of_mostly_zero(values: Values) -> float:
+    """How far from zero values can be right, if most of them are zero; otherwise infinite."""
+    values = values[np.isfinite(values)]
+    count = np.count_nonzero(values)
+    if not 0 < 2 * count < len(values):
+        return np.inf
+    center, scale, limit = _of_mostly_one_value(values, 0.0)
+    return abs(center) + limit * scale
 
 
 def _skewness(values: Values, least: float) -> tuple[float, float]:
