@@ -262,23 +262,30 @@ def test_new_rows_are_scored() -> None:
         result.score_rows(rows[:, :2])
 
 
-@pytest.mark.parametrize("change", ["scale", "shift", "rows", "columns"])
-def test_the_answer_does_not_depend_on_units_or_order(change: str) -> None:
+@pytest.mark.parametrize("skewed", [False, True])
+@pytest.mark.parametrize("change", ["scale", "extreme scale", "shift", "rows", "columns"])
+def test_the_answer_does_not_depend_on_units_or_order(change: str, skewed: bool) -> None:
     table, _ = broken()
+    if skewed:
+        table[:, 2] = np.exp(table[:, 2] / np.abs(LOADINGS[2]))
     rng = np.random.default_rng(5)
     scale, shift = 10.0 ** rng.uniform(-6, 6, 6), 100 * rng.standard_normal(6) * LOADINGS
+    extreme = np.array([1e-200, 1e200, 1.0, 1e-200, 1e200, 1e3])
     rows, columns = rng.permutation(200), rng.permutation(6)
     changes: dict[str, Change] = {
         "scale": lambda x: x * scale,
+        "extreme scale": lambda x: x * extreme,
         "shift": lambda x: x + shift,
         "rows": lambda x: x[rows],
         "columns": lambda x: x[:, columns],
     }
     there = changes[change]
     plain, changed = rr.clean(table), rr.clean(there(table))
-    order: Change = (lambda x: x) if change in ("scale", "shift") else there
+    order: Change = there if change in ("rows", "columns") else (lambda x: x)
     np.testing.assert_array_equal(changed.outliers, order(plain.outliers))
-    np.testing.assert_allclose(changed.frame, there(plain.frame), rtol=1e-6, atol=1e-6)
+    spread = np.ptp(there(plain.frame), axis=0)
+    np.testing.assert_allclose((changed.frame - there(plain.frame)) / spread, 0, atol=1e-6)
+    assert np.isfinite(np.asarray(changed.left)).all()
 
 
 @pytest.mark.parametrize("labels", [True, False])

@@ -170,7 +170,7 @@ class CleanTable:
         """
         scale, mean = self.model.units.scale, self.model.mean
         count = len(self.components()[1])
-        axes, _ = _principal_axes(self.model.covariance / np.outer(scale, scale), count)
+        axes, _ = _principal_axes(self.model.covariance_in_scales, count)
         completed = (np.nan_to_num(self.filled()) - mean) / scale
         left = np.hstack([completed @ axes.T, np.ones((len(completed), 1))])
         return left, np.hstack([scale[:, None] * axes.T, mean[:, None]])

@@ -99,12 +99,20 @@ class TableModel:
     @cached_property
     def covariance(self) -> Values:
         """The covariance of the columns, in the units of the data."""
+        return self._covariance(self.units.scale)
+
+    @property
+    def covariance_in_scales(self) -> Values:
+        """The same in scales; it is finite where the squares of the units of the data are not."""
+        return self._covariance(np.ones_like(self.units.scale))
+
+    def _covariance(self, units: Values) -> Values:
         skewness, covariance = self.units.skewness, self.normal.covariance
         slopes = skewness * self.normal.mean + skewness**2 * np.diagonal(covariance) / 2
         products = np.outer(skewness, skewness)
         both = np.where(products == 0, 1.0, products)
         found = np.where(products == 0, covariance, np.expm1(both * covariance) / both)
-        sizes = self.units.scale * np.exp(slopes)
+        sizes = units * np.exp(slopes)
         return found * np.outer(sizes, sizes)
 
     def explain(self, table: Values) -> Explained:
