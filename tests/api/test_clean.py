@@ -67,6 +67,23 @@ def test_intervals_contain_what_is_missing() -> None:
     assert 0.86 <= np.mean(np.concatenate(inside)) <= 0.94
 
 
+def test_intervals_of_skewed_columns_have_equal_tails_and_are_within_their_range() -> None:
+    below, above = [], []
+    for seed in range(5):
+        truth = np.exp(planted(300, 0.6, seed=seed) / np.abs(LOADINGS)) * np.abs(LOADINGS)
+        hidden = np.less(np.random.default_rng(seed).random(truth.shape), 0.2)
+        result = rr.clean(np.where(hidden, np.nan, truth))
+        assert result.table is not None
+        assert result.table.model.units.skewness.all()
+        low, high = result.interval(*hidden.nonzero(), level=0.9)
+        below.append(truth[hidden] < low)
+        above.append(truth[hidden] > high)
+        assert np.mean(low < 0) < 0.1
+        assert result.table.held_out.inside == pytest.approx(0.9, abs=0.07)
+    assert 0.03 <= np.mean(np.concatenate(below)) <= 0.07
+    assert 0.03 <= np.mean(np.concatenate(above)) <= 0.07
+
+
 def test_errors_by_column_are_those_of_left_out_cells() -> None:
     """One factor: the conditional deviation of a column is 0.3 √(1 + 1 / (5 + 0.09))."""
     result = rr.clean(planted(1000))

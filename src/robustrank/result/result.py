@@ -532,12 +532,14 @@ class Result:
         level
             The probability with which an interval contains the true value, between 0 and 1.
         noise
-            Whether the intervals are to contain a new observation, with its noise, instead.
+            Whether the intervals are to contain a new observation, with its noise, instead. Those
+            of a table always do.
 
         Returns
         -------
         low, high : numpy.ndarray
-            The lower and upper bounds, each of the shape of the predictions.
+            The lower and upper bounds, each of the shape of the predictions. In skewed columns of a
+            table, the predictions are not in the middle.
 
         Raises
         ------
@@ -562,9 +564,10 @@ class Result:
         if not (isinstance(level, (int, float)) and 0 < level < 1):
             raise ValueError(f"level={level!r}; expected a number between 0 and 1")
         if self.table is not None:
-            error, center = self.standard_error(A, columns), self.predict(A, columns)
-            half = float(ndtri((1 + level) / 2)) * error
-            return center - half, center + half
+            table, width = self.table, float(ndtri((1 + level) / 2))
+            low = self._at(A, columns, lambda i, j: table.interval(i, j, width)[0])
+            high = self._at(A, columns, lambda i, j: table.interval(i, j, width)[1])
+            return np.asarray(low), np.asarray(high)
         accuracy = self._known_accuracy()
         error, center = self._error(accuracy, A, columns), to_numpy(self.predict(A, columns))
         if noise:

@@ -11,7 +11,7 @@ from scipy.special import chdtri, expit
 from robustrank.tables.draws import drawn_models, drawn_rows
 from robustrank.tables.held_out import HeldOut
 from robustrank.tables.model import Explained, TableModel
-from robustrank.tables.units import Mask, Values
+from robustrank.tables.units import Indices, Mask, Values
 
 _WRONG_COLUMN = 0.5  # a column with a larger share of wrong cells is wrong altogether
 _CUT_OFF = 0.99  # of the distances of normal rows
@@ -155,6 +155,11 @@ class CleanTable:
     def filled(self) -> Values:
         """The table with what is expected where a cell is missing or wrong."""
         return np.where(self.replaced, self.expected, self.given)
+
+    def interval(self, rows: Indices, columns: Indices, width: float) -> tuple[Values, Values]:
+        """The ends of the intervals of some cells, ``width`` standard errors about the middle."""
+        expected, deviation = self.expected[rows, columns], self.deviation[rows, columns]
+        return self.model.units.of_columns(columns).interval(expected, deviation, width)
 
     def components(self) -> tuple[Values, Values]:
         """Principal axes in robust units, (k, p), and the variances along them.

@@ -99,7 +99,8 @@ def held_out(
     gains = ((trivial / scale) ** 2 - (errors / scale) ** 2)[hidden]
     whole = float(np.sum((trivial / scale)[hidden] ** 2)) or math.nan
     chance = _CLEARLY * float(np.std(gains)) * math.sqrt(len(gains))
-    inside = np.abs(errors) <= 1.6448536 * found.deviation
+    low, high = model.units.interval(found.expected, found.deviation, 1.6448536)
+    inside = (low <= table) & (table <= high)
     counts = hidden.sum(axis=0).astype(float)
     return HeldOut(
         counts,

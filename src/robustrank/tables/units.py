@@ -65,6 +65,25 @@ class Units:
         width = self.bent(expected + deviation) - self.bent(expected - deviation)
         return np.asarray(self.scale * width / 2)
 
+    def interval(
+        self, expected: Values, deviation: Values, width: float
+    ) -> tuple[Values, Values]:
+        """The ends of intervals, which are not symmetric in skewed columns.
+
+        ``expected`` and ``deviation`` are in the units of the data; ``width`` deviations of the
+        straightened values are on each side.
+        """
+        middle, factor = self.straightened(self.linear(expected)), self._factor
+        own = deviation / self.scale  # = exp(g y) sinh(g s) / g, where s is the deviation of y
+        bent = np.arcsinh(factor * own * np.exp(-np.maximum(factor * middle, -_SHORT))) / factor
+        half = width * np.where(self.skewness == 0, own, bent)
+        return self.original(middle - half), self.original(middle + half)
+
+    def of_columns(self, columns: Indices) -> Units:
+        """The units of some columns."""
+        found = (self.center, self.scale, self.limit, self.skewness)
+        return Units(*(values[columns] for values in found))
+
     def linear(self, table: Values) -> Values:
         """The distances of values from the center, in scales."""
         return np.asarray((table - self.center) / self.scale)
