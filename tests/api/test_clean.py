@@ -102,6 +102,37 @@ def test_independent_columns_are_not_predicted() -> None:
     assert np.isfinite(result.frame).all()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_independent_columns_are_not_predicted_if_there_are_more_of_them_than_rows(
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    table = rng.standard_normal((60, 300))
+    table[rng.random(table.shape) < 0.2] = np.nan
+    assert rr.clean(table).status is rr.Status.INCONCLUSIVE
+
+
+def test_only_columns_that_are_clearly_not_predicted_are_named() -> None:
+    rng = np.random.default_rng(4)
+
+    few = rr.clean(planted(60) + 0.5 * rng.standard_normal((60, 6)) * LOADINGS)
+    assert "columns" not in dict(few.summary())
+    table = np.hstack([planted(400), rng.standard_normal((400, 1))])
+    many = rr.clean(pd.DataFrame(table, columns=[*"abcdef", "noise"]))
+    assert dict(many.summary())["columns"] == "not predicted by the others: noise"
+    verdicts = many.columns["verdict"]
+    assert verdicts.index[verdicts == "not predicted"].tolist() == ["noise"]
+
+
+def test_skewed_columns_that_predict_each_other_are_predictive() -> None:
+    """Although the largest values have most of the errors in the units of the data."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        factors = rng.standard_normal((300, 2)) @ rng.standard_normal((2, 8))
+        table = np.exp(factors / np.sqrt(2) + 0.4 * rng.standard_normal((300, 8)))
+        assert rr.clean(table).status is rr.Status.PREDICTIVE
+
+
 def test_a_table_of_low_rank_is_recovered_exactly() -> None:
     rng = np.random.default_rng(0)
     truth = rng.standard_normal((80, 2)) @ rng.standard_normal((2, 15)) + 5

@@ -180,7 +180,7 @@ def next_steps(named: NamedTable, result: Result) -> list[str]:
     for columns, advice in (
         (table.wrong_columns, "Check the unit of columns of which most cells are wrong: {}."),
         (
-            table.held_out.skill <= 0,
+            table.held_out.not_predicted,
             "Do not rely on filled cells of columns that are not predicted by the others: {}.",
         ),
         (table.empty_columns, "Columns without any value stay empty: {}."),

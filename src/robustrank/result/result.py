@@ -331,7 +331,9 @@ class Result:
         Its columns are ``verdict``, ``share_missing``, ``share_wrong``, ``noise`` (the standard
         deviation given all other columns), ``error`` and ``error_of_median`` (of predictions of
         left-out cells, in the unit of the column) and ``skill`` (the share of the mean square error
-        of the median that predictions remove).
+        of the median that predictions remove). The verdict is "wrong" if most cells are wrong, "not
+        predicted" if it is clear that the other columns say little about it, "empty" if it has no
+        values, and otherwise "good".
         """
         return columns_of(self, self._known_table)
 

@@ -206,7 +206,7 @@ def fit_table(
     units = model.units.of_skewed(table[right])
     if not units.skewness.any():
         return model
-    other = refitted(_first_model(table, units), table, _part(report, part, 1.0))
+    other = refitted(first_model(table, units), table, _part(report, part, 1.0))
     scale = model.units.scale
     return min(model, other, key=lambda one: _typical_error(one, table, scale))
 
@@ -262,12 +262,9 @@ def _converged(model: TableModel, data: Data, excluded: Mask, report: Report | N
     return replace(model, sweeps=sweep + 1)
 
 
-def first_model(table: Values) -> TableModel:
-    """The model from which the fit starts."""
-    return _first_model(table, robust_units(table))
-
-
-def _first_model(table: Values, units: Units) -> TableModel:
+def first_model(table: Values, units: Units | None = None) -> TableModel:
+    """The model from which the fit starts, in robust units by default."""
+    units = robust_units(table) if units is None else units
     data = Data.of(table, units)
     normal = first_normal(data.scaled, data.usable, units.tested)
     nothing = np.zeros(data.scaled.shape[1])

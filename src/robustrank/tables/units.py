@@ -65,9 +65,7 @@ class Units:
         width = self.bent(expected + deviation) - self.bent(expected - deviation)
         return np.asarray(self.scale * width / 2)
 
-    def interval(
-        self, expected: Values, deviation: Values, width: float
-    ) -> tuple[Values, Values]:
+    def interval(self, expected: Values, deviation: Values, width: float) -> tuple[Values, Values]:
         """The ends of intervals, which are not symmetric in skewed columns.
 
         ``expected`` and ``deviation`` are in the units of the data; ``width`` deviations of the
