@@ -47,6 +47,7 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         the rows that contradict the model are the majority and agree with each other.
     time_limit
         Seconds after which ``fit`` ends, with what was found until then. None: no limit.
+        ``partial_fit`` does not use it.
     random_state
         Random seed: an integer, a ``RandomState`` or None; used for the cells that are left out to
         measure the errors.
@@ -54,8 +55,8 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Warns
     -----
     UncertifiedFitWarning
-        In ``fit``, if no feature is predicted clearly better than by its median, or the time limit
-        was reached.
+        In ``fit``, not in ``partial_fit``, if no feature is predicted clearly better than by its
+        median, or the time limit was reached.
 
     Attributes
     ----------

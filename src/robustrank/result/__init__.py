@@ -26,6 +26,7 @@ from robustrank.result.labels import (
     frame_values,
     has_numbers,
     is_frame,
+    numbers_of,
 )
 from robustrank.result.observations import (
     MatrixObservations,
@@ -83,6 +84,7 @@ __all__ = [
     "meaning_of",
     "noise_sentence",
     "noun_of",
+    "numbers_of",
     "objection_sentences",
     "percent",
     "polars_values",
