@@ -334,6 +334,9 @@ def test_the_answer_does_not_depend_on_units_or_order(change: str, skewed: bool)
     spread = np.ptp(there(plain.frame), axis=0)
     np.testing.assert_allclose((changed.frame - there(plain.frame)) / spread, 0, atol=1e-6)
     assert np.isfinite(np.asarray(changed.left)).all()
+    if change.endswith("scale"):
+        skill = np.asarray(changed.columns["skill"])
+        np.testing.assert_allclose(skill, plain.columns["skill"], atol=1e-6)
 
 
 @pytest.mark.parametrize("labels", [True, False])

@@ -146,7 +146,8 @@ def wrong_rows(named: NamedTable) -> TextTable | None:
 def error_list(named: NamedTable, result: Result) -> TextTable:
     """The errors of the columns that are predicted worst, in their units."""
     columns = column_columns(result, named.table)
-    ratios = np.nan_to_num(columns["error"] / columns["error_of_median"], nan=-1.0)
+    with np.errstate(invalid="ignore"):  # both are zero in a constant column
+        ratios = np.nan_to_num(columns["error"] / columns["error_of_median"], nan=-1.0)
     known = np.flatnonzero(np.isfinite(columns["error"]))
     listed = known[np.argsort(-ratios[known], kind="stable")[:_LISTED_COLUMNS]]
     note = (

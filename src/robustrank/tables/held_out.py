@@ -121,8 +121,8 @@ def held_out(
     inside = (low <= table) & (table <= high)
     return HeldOut(
         hidden.sum(axis=0).astype(float),
-        _root_mean_square(found.expected - table, hidden),
-        _root_mean_square(median - table, hidden),
+        _root_mean_square(found.expected - table, hidden, units.scale),
+        _root_mean_square(median - table, hidden, units.scale),
         float(np.sum(gains)) / whole,
         (float(np.sum(gains)) - chance) / whole,
         _most_skill(error, of_median, hidden),
@@ -150,8 +150,9 @@ def _medians(table: Values, model: TableModel) -> Values:
     return np.asarray(medians)
 
 
-def _root_mean_square(errors: Values, of: Mask) -> Values:
+def _root_mean_square(errors: Values, of: Mask, scale: Values) -> Values:
+    """That of each column; the squares are in scales, as those of the units may be too large."""
     counts = of.sum(axis=0)
-    squares = np.where(of, errors, 0.0) ** 2
-    found = np.sqrt(squares.sum(axis=0) / np.maximum(counts, 1))
+    squares = (np.where(of, errors, 0.0) / scale) ** 2
+    found = scale * np.sqrt(squares.sum(axis=0) / np.maximum(counts, 1))
     return np.where(counts >= _FEWEST, found, np.nan)
