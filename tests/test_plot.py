@@ -183,6 +183,19 @@ def test_cells_above_and_below_what_is_expected_differ_in_color() -> None:
     assert sum(counts) == flags.sum()
 
 
+def test_wrong_cells_below_what_is_expected_in_a_skewed_column_have_a_full_color() -> None:
+    rng = np.random.default_rng(1)
+    X = np.exp(rng.standard_normal((400, 1)) + 0.3 * rng.standard_normal((400, 4)))
+    X[7, 1], X[8, 1] = -300, 300
+    result = rr.clean(X)
+    assert result.table is not None
+    assert result.table.model.units.skewness.all()
+    pixels = pixels_of(rr.plot.cells(result, [7, 8]))[:, 1]
+    assert (pixels[:, 3] == 255).all()
+    assert pixels[0, 2] > pixels[0, 0] + 50
+    assert pixels[1, 0] > pixels[1, 2] + 50
+
+
 def test_large_tables_are_drawn_where_cells_are_wrong() -> None:
     rng = np.random.default_rng(2)
     X = rng.standard_normal((300, 2)) @ rng.standard_normal((2, 60))

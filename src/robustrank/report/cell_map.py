@@ -63,11 +63,18 @@ class NamedTable:
 
     @property
     def surprise(self) -> Values:
-        """The standard errors by which cells are above what is expected; zero where missing."""
-        table = self.table
+        """The standard errors by which cells are above what is expected; zero where missing.
+
+        Values of skewed columns are transformed.
+        """
+        table, units = self.table, self.table.model.units
+        given, expected = (
+            units.straightened(units.linear(X)) for X in (table.given, table.expected)
+        )
+        deviation = units.straightened_deviation(expected, table.deviation)
         with np.errstate(divide="ignore", invalid="ignore"):
-            errors = table.given - table.expected
-            known = np.where(table.deviation > 0, errors / table.deviation, 0.0)
+            errors = given - expected
+            known = np.where(deviation > 0, errors / deviation, 0.0)
             exact = np.where(table.wrong, np.copysign(np.inf, errors), 0.0)
         return np.nan_to_num(np.where(table.deviation == 0, exact, known), posinf=1e9, neginf=-1e9)
 

@@ -71,11 +71,15 @@ class Units:
         ``expected`` and ``deviation`` are in the units of the data; ``width`` deviations of the
         straightened values are on each side.
         """
-        middle, factor = self.straightened(self.linear(expected)), self._factor
-        own = deviation / self.scale  # = exp(g y) sinh(g s) / g, where s is the deviation of y
-        bent = np.arcsinh(factor * own * np.exp(-np.maximum(factor * middle, -_SHORT))) / factor
-        half = width * np.where(self.skewness == 0, own, bent)
+        middle = self.straightened(self.linear(expected))
+        half = width * self.straightened_deviation(middle, deviation)
         return self.original(middle - half), self.original(middle + half)
+
+    def straightened_deviation(self, expected: Values, deviation: Values) -> Values:
+        """The deviation of straightened values from that in the units of the data."""
+        own, factor = deviation / self.scale, self._factor  # own = exp(g y) sinh(g s) / g, for s
+        bent = np.arcsinh(factor * own * np.exp(-np.maximum(factor * expected, -_SHORT))) / factor
+        return np.where(self.skewness == 0, own, bent)
 
     def of_columns(self, columns: Indices) -> Units:
         """The units of some columns."""
