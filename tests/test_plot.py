@@ -186,7 +186,7 @@ def test_cells_above_and_below_what_is_expected_differ_in_color() -> None:
 def test_wrong_cells_below_what_is_expected_in_a_skewed_column_have_a_full_color() -> None:
     rng = np.random.default_rng(1)
     X = np.exp(rng.standard_normal((400, 1)) + 0.3 * rng.standard_normal((400, 4)))
-    X[7, 1], X[8, 1] = -300, 300
+    X[7:9], X[7, 1], X[8, 1] = 10, 0.05, 300  # by 20 deviations of the logarithm and by 10
     result = rr.clean(X)
     assert result.table is not None
     assert result.table.model.units.skewness.all()
