@@ -183,6 +183,19 @@ def test_cells_above_and_below_what_is_expected_differ_in_color() -> None:
     assert sum(counts) == flags.sum()
 
 
+def test_wrong_cells_below_what_is_expected_in_a_skewed_column_have_a_full_color() -> None:
+    rng = np.random.default_rng(1)
+    X = np.exp(rng.standard_normal((400, 1)) + 0.3 * rng.standard_normal((400, 4)))
+    X[7:9], X[7, 1], X[8, 1] = 10, 0.05, 300  # by 20 deviations of the logarithm and by 10
+    result = rr.clean(X)
+    assert result.table is not None
+    assert result.table.model.units.skewness.all()
+    pixels = pixels_of(rr.plot.cells(result, [7, 8]))[:, 1]
+    assert (pixels[:, 3] == 255).all()
+    assert pixels[0, 2] > pixels[0, 0] + 50
+    assert pixels[1, 0] > pixels[1, 2] + 50
+
+
 def test_large_tables_are_drawn_where_cells_are_wrong() -> None:
     rng = np.random.default_rng(2)
     X = rng.standard_normal((300, 2)) @ rng.standard_normal((2, 60))
@@ -195,6 +208,28 @@ def test_large_tables_are_drawn_where_cells_are_wrong() -> None:
     assert {"3", "55"} <= {*columns}
     assert pixels_of(ax).shape[0] <= 40
     assert pixels_of(ax).shape[1] <= 30
+
+
+def test_chosen_rows_are_drawn_in_their_order() -> None:
+    rng = np.random.default_rng(0)
+    X = np.sin(np.arange(1000) / 50)[:, None] * [1, 2, -1] + 0.1 * rng.standard_normal((1000, 3))
+    X[500:600, 1] += 5
+    labels = [f"t{k}" for k in range(1000)]
+    result = rr.clean(pd.DataFrame(X, columns=[*"abc"], index=labels))
+    ax = rr.plot.cells(result, slice(400, 600))
+    assert pixels_of(ax).shape == (200, 3, 4)
+    opaque = pixels_of(ax)[:, 1, 3] > 100
+    np.testing.assert_array_equal(opaque.nonzero()[0], np.arange(100, 200))
+    of_blocks = pixels_of(rr.plot.cells(result, slice(None)))  # of five rows
+    np.testing.assert_array_equal((of_blocks[:, 1, 3] > 100).nonzero()[0], np.arange(100, 120))
+    assert len(ax.get_yticklabels()) <= 40
+    assert ax.get_yticklabels()[0].get_text() == "t400"
+    ax = rr.plot.cells(result, ["t550", "t3"])
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["t550", "t3"]
+    with pytest.raises(KeyError, match="rows: 'x' is not a label"):
+        rr.plot.cells(result, ["x"])
+    with pytest.raises(ValueError, match=r"slice\(1000, 1010, None\) has none of the 1,000 rows"):
+        rr.plot.cells(result, slice(1000, 1010))
 
 
 def test_tables_without_wrong_cells_are_drawn_without_a_legend() -> None:

@@ -5,7 +5,7 @@ They are the figures of the report page. matplotlib is imported when a function 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from robustrank.report import require
 from robustrank.result import Result
@@ -334,7 +334,7 @@ def ranks(result: Result, *, ax: Axes | None = None) -> Axes:
     return _drawn(sketch(result.rank_table), ax)
 
 
-def cells(result: Result, *, ax: Axes | None = None) -> Axes:
+def cells(result: Result, rows: Any = None, *, ax: Axes | None = None) -> Axes:
     """Draw which cells of a table are wrong or missing.
 
     Wrong cells are red if they are above what the other cells of their row predict, and blue if
@@ -345,6 +345,10 @@ def cells(result: Result, *, ax: Axes | None = None) -> Axes:
     ----------
     result
         A result of ``clean``.
+    rows
+        The rows to draw instead, in this order, such as those of a time series: a slice of their
+        numbers, or a list of their labels (of their numbers, if the table has no labels). More than
+        240 rows are drawn in blocks, of which the cell farthest from what is expected is seen.
     ax
         The axes to draw on; by default those of a new figure.
 
@@ -358,7 +362,9 @@ def cells(result: Result, *, ax: Axes | None = None) -> Axes:
     ImportError
         If matplotlib is not installed.
     ValueError
-        If the result is not that of a table.
+        If the result is not that of a table, or there are no rows to draw.
+    IndexError, KeyError
+        If a row is not one of the table.
 
     See Also
     --------
@@ -375,11 +381,14 @@ def cells(result: Result, *, ax: Axes | None = None) -> Axes:
     >>> ax = rr.plot.cells(rr.clean(X))
     >>> ax.get_images()[0].get_array().shape
     (12, 4, 4)
+    >>> ax = rr.plot.cells(rr.clean(X), slice(0, 100))
+    >>> ax.get_images()[0].get_array().shape
+    (100, 4, 4)
     """
     named = _named_table(result)
-    from robustrank.report.cell_map import cell_map
+    from robustrank.report.cell_map import cell_map, row_numbers
 
-    return _drawn(cell_map(named), ax)
+    return _drawn(cell_map(named, None if rows is None else row_numbers(result, rows)), ax)
 
 
 def rows(result: Result, *, ax: Axes | None = None) -> Axes:

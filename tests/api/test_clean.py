@@ -67,6 +67,23 @@ def test_intervals_contain_what_is_missing() -> None:
     assert 0.86 <= np.mean(np.concatenate(inside)) <= 0.94
 
 
+def test_intervals_of_skewed_columns_have_equal_tails_and_are_within_their_range() -> None:
+    below, above = [], []
+    for seed in range(5):
+        truth = np.exp(planted(300, 0.6, seed=seed) / np.abs(LOADINGS)) * np.abs(LOADINGS)
+        hidden = np.less(np.random.default_rng(seed).random(truth.shape), 0.2)
+        result = rr.clean(np.where(hidden, np.nan, truth))
+        assert result.table is not None
+        assert result.table.model.units.skewness.all()
+        low, high = result.interval(*hidden.nonzero(), level=0.9)
+        below.append(truth[hidden] < low)
+        above.append(truth[hidden] > high)
+        assert np.mean(low < 0) < 0.1
+        assert result.table.held_out.inside == pytest.approx(0.9, abs=0.07)
+    assert 0.03 <= np.mean(np.concatenate(below)) <= 0.07
+    assert 0.03 <= np.mean(np.concatenate(above)) <= 0.07
+
+
 def test_errors_by_column_are_those_of_left_out_cells() -> None:
     """One factor: the conditional deviation of a column is 0.3 √(1 + 1 / (5 + 0.09))."""
     result = rr.clean(planted(1000))
@@ -83,6 +100,37 @@ def test_independent_columns_are_not_predicted() -> None:
     assert result.status is rr.Status.INCONCLUSIVE
     assert "not predicted clearly better" in str(dict(result.summary())["status"])
     assert np.isfinite(result.frame).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_independent_columns_are_not_predicted_if_there_are_more_of_them_than_rows(
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    table = rng.standard_normal((60, 300))
+    table[rng.random(table.shape) < 0.2] = np.nan
+    assert rr.clean(table).status is rr.Status.INCONCLUSIVE
+
+
+def test_only_columns_that_are_clearly_not_predicted_are_named() -> None:
+    rng = np.random.default_rng(4)
+
+    few = rr.clean(planted(60) + 0.5 * rng.standard_normal((60, 6)) * LOADINGS)
+    assert "columns" not in dict(few.summary())
+    table = np.hstack([planted(400), rng.standard_normal((400, 1))])
+    many = rr.clean(pd.DataFrame(table, columns=[*"abcdef", "noise"]))
+    assert dict(many.summary())["columns"] == "not predicted by the others: noise"
+    verdicts = many.columns["verdict"]
+    assert verdicts.index[verdicts == "not predicted"].tolist() == ["noise"]
+
+
+def test_skewed_columns_that_predict_each_other_are_predictive() -> None:
+    """Although the largest values have most of the errors in the units of the data."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        factors = rng.standard_normal((300, 2)) @ rng.standard_normal((2, 8))
+        table = np.exp(factors / np.sqrt(2) + 0.4 * rng.standard_normal((300, 8)))
+        assert rr.clean(table).status is rr.Status.PREDICTIVE
 
 
 def test_a_table_of_low_rank_is_recovered_exactly() -> None:
@@ -262,23 +310,33 @@ def test_new_rows_are_scored() -> None:
         result.score_rows(rows[:, :2])
 
 
-@pytest.mark.parametrize("change", ["scale", "shift", "rows", "columns"])
-def test_the_answer_does_not_depend_on_units_or_order(change: str) -> None:
+@pytest.mark.parametrize("skewed", [False, True])
+@pytest.mark.parametrize("change", ["scale", "extreme scale", "shift", "rows", "columns"])
+def test_the_answer_does_not_depend_on_units_or_order(change: str, skewed: bool) -> None:
     table, _ = broken()
+    if skewed:
+        table[:, 2] = np.exp(table[:, 2] / np.abs(LOADINGS[2]))
     rng = np.random.default_rng(5)
     scale, shift = 10.0 ** rng.uniform(-6, 6, 6), 100 * rng.standard_normal(6) * LOADINGS
+    extreme = np.array([1e-200, 1e200, 1.0, 1e-200, 1e200, 1e3])
     rows, columns = rng.permutation(200), rng.permutation(6)
     changes: dict[str, Change] = {
         "scale": lambda x: x * scale,
+        "extreme scale": lambda x: x * extreme,
         "shift": lambda x: x + shift,
         "rows": lambda x: x[rows],
         "columns": lambda x: x[:, columns],
     }
     there = changes[change]
     plain, changed = rr.clean(table), rr.clean(there(table))
-    order: Change = (lambda x: x) if change in ("scale", "shift") else there
+    order: Change = there if change in ("rows", "columns") else (lambda x: x)
     np.testing.assert_array_equal(changed.outliers, order(plain.outliers))
-    np.testing.assert_allclose(changed.frame, there(plain.frame), rtol=1e-6, atol=1e-6)
+    spread = np.ptp(there(plain.frame), axis=0)
+    np.testing.assert_allclose((changed.frame - there(plain.frame)) / spread, 0, atol=1e-6)
+    assert np.isfinite(np.asarray(changed.left)).all()
+    if change.endswith("scale"):
+        skill = np.asarray(changed.columns["skill"])
+        np.testing.assert_allclose(skill, plain.columns["skill"], atol=1e-6)
 
 
 @pytest.mark.parametrize("labels", [True, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from damaged_frames import MISSING, ROWS, WRONG, damaged, numbers
 
 import robustrank as rr
+
+pa = pytest.importorskip("pyarrow")
 
 
 @pytest.mark.parametrize(
@@ -44,6 +47,44 @@ def test_truth_values_with_missing_ones_are_filled(dtype: str) -> None:
     assert cleaned["tested"].astype(bool).equals(truth)
 
 
+def _object(value: float, kind: Any) -> Any:
+    return None if np.isnan(value) else kind(value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        (float, object),
+        (int, object),
+        (lambda value: Decimal(f"{value:.2f}"), object),
+        (lambda value: Decimal(f"{value:.2f}"), pd.ArrowDtype(pa.decimal128(12, 2))),
+    ],
+    ids=["float", "int", "Decimal", "decimal of Arrow"],
+)
+def test_objects_that_are_all_numbers_are_cleaned_and_stay_such_objects(
+    kind: Any, dtype: Any
+) -> None:
+    given = damaged()
+    objects = [_object(value, kind) for value in given["tested"]]
+    given["tested"] = pd.Series(objects, dtype=dtype)
+    result = rr.clean(given)
+    cleaned = result.frame["tested"]
+    assert cleaned.dtype == dtype
+    assert result.outliers.loc[WRONG, "tested"]
+    for row in (MISSING, WRONG):
+        assert type(cleaned[row]) is type(objects[0])
+        assert abs(float(cleaned[row]) - numbers().loc[row, "tested"]) < 12
+    others = given.index.difference([MISSING, WRONG])
+    pd.testing.assert_series_equal(cleaned[others], given["tested"][others])
+
+
+def test_objects_that_are_truth_values_are_filled() -> None:
+    given = numbers()
+    truth = given["tested"] > 50
+    given["tested"] = truth.astype(object).mask(given.index == WRONG, None)
+    assert rr.clean(given).frame["tested"].tolist() == truth.tolist()
+
+
 @pytest.mark.parametrize(
     "column",
     [
@@ -56,8 +97,9 @@ def test_truth_values_with_missing_ones_are_filled(dtype: str) -> None:
         pd.Series(pd.period_range("2026", periods=ROWS, freq="D")),
         pd.Series([1 + 2j] * ROWS),
         pd.Series([None] * ROWS),
+        pd.Series([1, "x"] * 60, dtype=object),
     ],
-    ids=lambda column: str(column.dtype),
+    ids=lambda column: f"{column.dtype} {column[0]}",
 )
 def test_other_columns_stay_as_they_are(column: pd.Series) -> None:
     given = damaged()

@@ -6,6 +6,7 @@ import csv
 import gzip
 import re
 import signal
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,16 @@ def test_parquet_files_have_the_same_cells(form: str, folder: Path, tmp_path: Pa
     if form != "table.npy":
         numbers, expected = (one[named].to_numpy(float) for one in (cleaned, table))
         np.testing.assert_allclose(numbers, expected, rtol=1e-6)
+
+
+def test_decimals_of_a_parquet_file_stay_decimals(folder: Path, tmp_path: Path) -> None:
+    decimals = [None if np.isnan(one) else Decimal(f"{one:.3f}") for one in FRAME["width"]]
+    FRAME.assign(width=decimals).to_parquet(folder / "decimals.parquet")
+    done = run("clean", "decimals.parquet", "-q", "--out", tmp_path / "a.parquet", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    cleaned = pd.read_parquet(tmp_path / "a.parquet")
+    assert FRAME["width"].isna().any()
+    assert {type(one) for one in cleaned["width"]} == {Decimal}
 
 
 @pytest.mark.parametrize("form", ["table.csv.gz", "table.parquet"])
@@ -279,7 +290,10 @@ def test_tables_and_page_are_written_after_an_interruption(tmp_path: Path) -> No
         (["table.csv", "--cells", "./table.csv"], "table.csv is also an input file"),
         (["table.csv", "--out", "a.csv", "--rows", "a.csv"], "is also another output file"),
         (["table.csv", "--out", "a.txt"], "expected one of .npz, .npy, .csv, .parquet"),
-        (["same.csv", "--out", "a.parquet"], "needs different names of the columns; write a .csv"),
+        (
+            ["same.csv", "--out", "a.parquet"],
+            "2 columns are named 'a', but the columns of",
+        ),
         (["table.csv", "--cells", "a.npy"], "unknown extension; expected one of .csv"),
         (["table.csv", "--rows", "sample"], "unknown extension; expected one of .csv"),
         (["table.csv", "--report", "a.txt"], "unknown extension; expected one of .html"),
@@ -293,7 +307,7 @@ def test_errors_are_one_line(arguments: list[Any], message: str, folder: Path) -
     (folder / "short.csv").write_text("a,b\n1,2\n3\n")
     (folder / "headless.csv").write_text("5.1,3.5,setosa\n4.9,3.0,setosa\n")
     (folder / "empty.csv").write_text("")
-    (folder / "same.csv").write_text("a,a\n1,2\n3,4\n5,7\n")
+    (folder / "same.csv").write_text("a,a\n1,2\n")  # refused before the table is cleaned
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     done = run("clean", *arguments, cwd=folder)
     assert done.returncode == 2

@@ -46,6 +46,16 @@ def test_exact_rows_are_split_exactly() -> None:
     assert not explained.wrong_rows.any()
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_missing_entries_are_completed(noise: float) -> None:
+    truth, hidden = LEFT @ AXES.T, np.random.default_rng(8).random((1000, COLUMNS)) < 0.2
+    table = np.where(hidden, np.nan, rows(noise, wrong=6))
+    stream = begun(table, noise).updated(table[40:])
+    error = (stream.explain(table).expected - truth)[hidden]
+    assert np.sqrt(np.mean(error**2)) < noise + 1e-9
+    assert not stream.explain(table).wrong[hidden].any()
+
+
 def test_with_noise_batches_improve_the_row_space() -> None:
     table = rows(noise=0.02)
     stream = start = begun(table, 0.02)

@@ -174,3 +174,34 @@ def test_single_precision_is_kept() -> None:
     single = in_batches(RobustPCA(2), TABLE[SEEN].astype("float32"), 300)
     assert single.components_.dtype == single.transform(TABLE[NEW].astype("float32")).dtype
     assert single.components_.dtype == np.float32
+
+
+EQUAL = {
+    "constant": np.ones((100, 3)),
+    "mostly constant": np.hstack([np.ones((100, 2)), TABLE[:100, :1]]),
+    "equal rows": np.tile(TRUTH[0], (10, 1)),
+    "many constant features": np.ones((40, 300)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", EQUAL)
+def test_first_rows_that_are_equal(kind: Any, name: str) -> None:
+    table = EQUAL[name]
+    estimator = kind().partial_fit(table)
+    assert np.isfinite(estimator.transform(table)).all()
+    estimator.partial_fit(table + np.random.default_rng(0).standard_normal(table.shape))
+    assert np.isfinite(estimator.transform(table)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("value", [np.nan, np.inf, 0.0, -9999.0, 9.97e36])
+def test_rows_of_one_value_are_not_a_change(kind: Any, value: float) -> None:
+    """They are what a broken instrument writes, until it is repaired."""
+    estimator = in_batches(kind(forgetting=0.999), TABLE[:700], 100)
+    in_batches(estimator, np.full((200, TABLE.shape[1]), value), 50)
+    in_batches(estimator, TABLE[700:800], 50)
+    before = in_batches(kind(forgetting=0.999), TABLE[:800], 100)
+    near, far = (one.transform(TABLE[NEW]) for one in (before, estimator))
+    assert near.shape == far.shape
+    assert np.quantile(np.abs(near - far) / np.std(near, axis=0), 0.99) < 0.2

@@ -42,6 +42,7 @@ FRAMES: dict[str, Callable[[], pd.DataFrame]] = {
     "predictive": with_wrong_rows,
     "large": lambda: table(400, 60, wrong=0.05),
     "nothing wrong": lambda: table(80, 5, wrong=0),
+    "constant column": lambda: table(80, 5).assign(constant=3.0),
     "recovered": lambda: table(60, 30, noise=0.0, wrong=0.05),
     "inconclusive": lambda: pd.DataFrame(np.random.default_rng(3).standard_normal((60, 5))),
     "small": lambda: pd.DataFrame([[1.0, np.nan], [np.inf, 3.0], [2.0, 4.0]]),

@@ -94,7 +94,21 @@ def test_a_skewed_column_is_straightened_and_bent_back(sign: float) -> None:
     # Beyond the bound of the shorter tail, the transformation goes on as a straight line.
     wide = np.linspace(-50, 50, 101)[:, None] * values.std() + values.mean()
     np.testing.assert_allclose(units.original(units.of(wide)[0]), wide, rtol=1e-9)
-    assert np.all(np.diff(sign * units.of(wide)[0][:, 0] * sign) > 0)
+    assert np.all(np.diff(units.of(wide)[0][:, 0]) > 0)
     deviation = units.deviation(scaled, np.full_like(scaled, 1e-6)) / 1e-6
     steeper = deviation[np.argmax(sign * values)] > 2 * deviation[np.argmin(sign * values)]
     assert steeper.all()
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_intervals_are_those_of_the_straightened_values(sign: float) -> None:
+    values = sign * np.exp(0.8 * NORMAL[:400, None])
+    units = robust_units(values).of_skewed(values)
+    middle, spread = np.linspace(-2, 2, 9)[:, None], 0.4
+    expected = units.original(middle)
+    deviation = units.deviation(middle, np.full_like(middle, spread))
+    ends = units.interval(expected, deviation, 2.0)
+    for found, end in zip(ends, (middle - 0.8, middle + 0.8), strict=True):
+        np.testing.assert_allclose(found, units.original(end), rtol=1e-9)
+    plain = robust_units(values).interval(expected, deviation, 2.0)
+    np.testing.assert_allclose(plain, [expected - 2 * deviation, expected + 2 * deviation])

@@ -21,6 +21,7 @@ from robustrank.tables import (
     TableModel,
     Values,
     first_model,
+    first_units,
     fit_table,
     held_out,
     mostly_wrong,
@@ -154,7 +155,10 @@ def _cleaned(
             if _is_nearly_exact(found):
                 exact = _exact(found, rng, run)
         if found is None:
-            model, transposed = watch.latest or (first_model(values, center), False)
+            model, transposed = watch.latest or (
+                first_model(values, first_units(values, center)),
+                False,
+            )
             explained = model.explain(values.T if transposed else values)
             found = CleanTable.of(values, model, explained, transposed=transposed)
         return _result(data, found, exact, run, watch.steps)

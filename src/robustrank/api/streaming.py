@@ -114,6 +114,7 @@ class Stream:
         model = before.updated(rows, self.forgetting)
         if self.forgetting == 1:
             return replace(self, model=model)
+        rows = rows[np.isfinite(rows).any(axis=1)]
         wrong = before.explain(rows).wrong_rows
         rejected = np.vstack([self.rejected, rows[wrong]])
         explained = self.explained + int(np.count_nonzero(~wrong))
@@ -127,7 +128,10 @@ class Stream:
         """The stream that begins with the rejected rows, if they agree on another model."""
         rows = self.rejected
         model, result = self._fitted(rows)
-        if isinstance(model, LowRankStream) or (result is not None and result.status in _USABLE):
+        usable = (
+            result is not None and result.status in _USABLE and result.rank > 1
+        )  # not equal rows
+        if usable or isinstance(model, LowRankStream):
             return self._begun(rows, model, result)
         if len(rows) >= ROWS_FOR_EACH_COLUMN * _numbers(self.rows):  # they do not agree
             return replace(self, rejected=rows[:0], explained=0, tried=0)
@@ -151,9 +155,10 @@ class Stream:
     def _of_result(self, rows: Values, result: Result) -> tuple[RowModel, Result]:
         """The model of the result of ``clean``: a row space if the rows have exactly a low rank.
 
-        The rank of the result counts the center, and the mean about it, as components.
+        The rank of the result counts the center, and the mean about it, as components. It is one
+        if most rows are equal, which have no row space.
         """
-        if result.fit_new_rows is not None:
+        if result.fit_new_rows is not None and result.rank > 1:
             found = self._of_low_rank(rows, result.rank - 2, noise=False)
             if found is not None:
                 return found, result
@@ -185,7 +190,7 @@ def _numbers(model: RowModel) -> int:
     """How many numbers are estimated for a column, besides its mean."""
     if isinstance(model, TableStream):
         return int(model.empty.size)
-    return int(model.right.shape[1]) - 1
+    return max(int(model.right.shape[1]) - 1, 1)
 
 
 def _enough(model: RowModel) -> int:
@@ -214,7 +219,7 @@ def _row_space(rows: Values, rank: int | None, seed: int, *, noise: bool) -> Low
     result = complete(near, None if rank is None else rank + 1, callback=stop, rng=seed)
     decided = np.ones(len(rows), bool)
     decided[result.undecided_rows] = False
-    if result.status not in (Status.RECOVERED, Status.ESTIMATED) or not result.cutoff:
+    if not (result.certified and result.rank and result.cutoff):
         return None
     return LowRankStream.of(
         rows[decided],

@@ -12,6 +12,7 @@ from robustrank.api import Interrupted
 from robustrank.cli import options
 from robustrank.cli.clean_tables import (
     GivenTable,
+    check_frame_names,
     read_given,
     write_cells,
     write_cleaned,
@@ -102,14 +103,17 @@ def clean(data: Path, report: Path | None, quiet: bool, **given: Any) -> int:
     tables = [(given[name], (".csv",)) for name in ("cells", "rows")]
     outputs = [(given["out"], _SUFFIXES), *tables, (report, PAGE_SUFFIXES)]
     check_files(outputs, inputs=[data])
-    if given["out"] is not None and given["out"].suffix == ".parquet":
-        require_frame_libraries(given["out"])
+    frame_file = given["out"] if given["out"] and given["out"].suffix == ".parquet" else None
+    if frame_file is not None:
+        require_frame_libraries(frame_file)
     if report is not None:
         require_report_libraries()
     try:
         with meter("clean", quiet) as show:
             show(0.0, "reading the table")
             table = read_given(data, given["index"], given["ignore"], given["long"])
+            if frame_file is not None:
+                check_frame_names(frame_file, table)
             result = api.clean(
                 table.values,
                 center=not given["no_center"],

@@ -165,6 +165,17 @@ def _check_names(table: Table, names: Sequence[str], lines: Sequence[int], place
         seen[name] = line
 
 
+def check_frame_names(path: Path, given: GivenTable) -> None:
+    """Raise if columns have the same name, which those of a Parquet file cannot have."""
+    names = given.column_names if given.text is None else given.text.header
+    name, most = Counter(names or [""]).most_common(1)[0]
+    if most > 1:
+        raise ValueError(
+            f"{most} columns are named {name!r}, but the columns of {path} need different names; "
+            "rename them, or write a .csv file"
+        )
+
+
 def write_cleaned(path: Path, result: Result, given: GivenTable) -> None:
     """Write the cleaned table: in the form of the file, or the numbers (``.npy``).
 

@@ -290,9 +290,6 @@ def new_frame(columns: Sequence[tuple[str, Any, str]], index: Any = None) -> Any
     """A data frame of columns with a name, values and the dtype of pandas for them."""
     import pandas as pd
 
-    names = [name for name, _, _ in columns]
-    if len({*names}) < len(names):
-        raise ValueError("a Parquet file needs different names of the columns; write a .csv file")
     series = {name: pd.Series(values, dtype=dtype) for name, values, dtype in columns}
     return pd.DataFrame(series) if index is None else pd.DataFrame(series).set_axis(index)
 

@@ -24,8 +24,8 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     ``fit`` cleans the training data with ``robustrank.clean``. ``transform`` compares the cells of
     each row, of the training data or a new one, with each other, and predicts the missing ones from
-    those that agree. A feature whose left-out cells were not predicted better than by the median
-    gets the median. Data of exactly low rank is completed exactly, if this can be certified.
+    those that agree. A feature whose left-out cells are clearly not predicted better than by the
+    median gets the median. Data of exactly low rank is completed exactly, if this can be certified.
 
     Infinite cells are wrong, and always replaced.
 
@@ -47,6 +47,7 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         the rows that contradict the model are the majority and agree with each other.
     time_limit
         Seconds after which ``fit`` ends, with what was found until then. None: no limit.
+        ``partial_fit`` does not use it.
     random_state
         Random seed: an integer, a ``RandomState`` or None; used for the cells that are left out to
         measure the errors.
@@ -54,8 +55,8 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Warns
     -----
     UncertifiedFitWarning
-        In ``fit``, if no feature is predicted clearly better than by its median, or the time limit
-        was reached.
+        In ``fit``, not in ``partial_fit``, if no feature is predicted clearly better than by its
+        median, or the time limit was reached.
 
     Attributes
     ----------
@@ -273,12 +274,12 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def _predicted(result: Result) -> Mask:
-    """The columns whose left-out cells were not predicted worse than by the median.
+    """The columns but those whose left-out cells are clearly not predicted better than by a median.
 
     Where too few cells were left out to tell, the model is better: its covariance is shrunk.
     """
     table = table_of(result)
-    predicted = ~(table.held_out.skill <= 0)
+    predicted = ~(table.held_out.not_predicted & (table.held_out.skill <= 0))
     if result.fit_new_rows is not None:
         predicted |= ~np.isin(np.arange(len(predicted)), result.undecided_columns)
     return np.asarray(predicted & ~table.empty_columns)

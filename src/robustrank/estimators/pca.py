@@ -42,6 +42,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         the rows that contradict the model are the majority and agree with each other.
     time_limit
         Seconds after which ``fit`` ends, with what was found until then. None: no limit.
+        ``partial_fit`` does not use it.
     random_state
         Random seed: an integer, a ``RandomState`` or None; used for the cells that are left out to
         measure how well cells are predicted.
@@ -49,7 +50,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     Warns
     -----
     UncertifiedFitWarning
-        In ``fit``, if the features do not predict each other, or the time limit was reached.
+        In ``fit``, not in ``partial_fit``, if the features do not predict each other, or the time
+        limit was reached.
 
     Attributes
     ----------

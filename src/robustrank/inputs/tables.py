@@ -7,14 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from robustrank.backend import is_array, shown, to_numpy
-from robustrank.result import PolarsFrames, check_polars, is_frame, is_polars, polars_values
+from robustrank.result import (
+    PolarsFrames,
+    check_polars,
+    has_numbers,
+    is_frame,
+    is_polars,
+    polars_values,
+)
 
 Values = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -111,6 +120,18 @@ def _as_dtype(filled: Values, dtype: np.dtype[Any], given: Any) -> Any:
     return np.clip(rounded, float(limits.min), float(limits.max)).astype(dtype)
 
 
+def _as_objects(filled: Values, given: Sequence[Any]) -> list[Any]:
+    """Numbers as those that are given: truth values, integers, decimals with as many digits."""
+    if all(isinstance(one, bool | np.bool_) for one in given):
+        return [value >= 0.5 for value in filled.tolist()]
+    if all(isinstance(one, Integral) for one in given):
+        return [round(value) for value in filled.tolist()]
+    if all(isinstance(one, Decimal) for one in given):
+        digits = max(0, *(-int(one.as_tuple().exponent) for one in given if one.is_finite()))
+        return [Decimal(f"{value:.{digits}f}") for value in filled.tolist()]
+    return list(filled.tolist())
+
+
 def _from_labelled(data: Any) -> TableInput:
     """A DataArray: the rows are its first dimension, the columns all others."""
     if data.ndim < 2:
@@ -142,8 +163,8 @@ def _from_frame(frame: Any, ignore: Sequence[Any]) -> TableInput:
     _check_ignored(frame, ignore)
     used = [
         k
-        for k, (name, dtype) in enumerate(zip(frame.columns, frame.dtypes, strict=True))
-        if getattr(dtype, "kind", "O") in _NUMBERS and name not in ignore
+        for k, name in enumerate(frame.columns)
+        if name not in ignore and _is_numeric(frame.iloc[:, k])
     ]
     numbers = frame.iloc[:, used]
     values = (
@@ -163,6 +184,12 @@ def _from_frame(frame: Any, ignore: Sequence[Any]) -> TableInput:
     )
 
 
+def _is_numeric(column: Any) -> bool:
+    """Whether a column has numbers; one of objects needs at least one."""
+    kind = getattr(column.dtype, "kind", "O")
+    return kind in _NUMBERS or (kind == "O" and has_numbers(column) and bool(column.notna().any()))
+
+
 def cleaned_frame(frame: Any, used: Sequence[int], filled: Values, changed: Any) -> Any:
     """A copy of a data frame with cleaned columns; labels, dtypes and order stay."""
     cleaned = frame.copy()
@@ -172,7 +199,10 @@ def cleaned_frame(frame: Any, used: Sequence[int], filled: Values, changed: Any)
             given = frame.iloc[:, place]
             column = given.sparse.to_dense() if hasattr(given, "sparse") else given.copy()
             dtype = np.dtype(getattr(column.dtype, "numpy_dtype", column.dtype))
-            column.iloc[rows] = _as_dtype(filled[rows, k], dtype, np.zeros(len(rows)))
+            if dtype == np.dtype(object):
+                column.iloc[rows] = _as_objects(filled[rows, k], given.dropna().tolist())
+            else:
+                column.iloc[rows] = _as_dtype(filled[rows, k], dtype, np.zeros(len(rows)))
             cleaned.isetitem(place, column.astype(given.dtype))
     return cleaned
 

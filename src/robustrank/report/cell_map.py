@@ -13,12 +13,13 @@ from matplotlib.transforms import ScaledTranslation
 
 from robustrank.report.arrays import Axis, Values, axis_of
 from robustrank.report.canvas import GRID, INK, OUTLIER, Key, Sketch
-from robustrank.result import Result, counted
-from robustrank.tables import CleanTable
+from robustrank.result import Result, counted, numbers_of
+from robustrank.tables import CleanTable, Indices
 
 # Colors of pixels, which are the same in dark mode.
 _ABOVE, _BELOW, _MISSING = "#c93a2f", "#2a6fbb", "#98a4af"
 _MOST_ROWS, _MOST_COLUMNS, _MOST_COMPONENTS = 40, 30, 6
+_MOST_BLOCKS, _MOST_LINES = 240, 120  # blocks of rows, and rows with lines between them
 _FEWEST = 12  # rows and columns of a large table, also if fewer have wrong or missing cells
 _WIDTH, _LONGEST = 4.5, 14  # inches; characters of a label beside an image
 # The opacity of missing cells, of cells that are not wrong (at most), and of wrong ones (at least).
@@ -62,29 +63,40 @@ class NamedTable:
 
     @property
     def surprise(self) -> Values:
-        """The standard errors by which cells are above what is expected; zero where missing."""
-        table = self.table
+        """The standard errors by which cells are above what is expected; zero where missing.
+
+        Values of skewed columns are transformed.
+        """
+        table, units = self.table, self.table.model.units
+        given, expected = (
+            units.straightened(units.linear(X)) for X in (table.given, table.expected)
+        )
+        deviation = units.straightened_deviation(expected, table.deviation)
         with np.errstate(divide="ignore", invalid="ignore"):
-            errors = table.given - table.expected
-            known = np.where(table.deviation > 0, errors / table.deviation, 0.0)
+            errors = given - expected
+            known = np.where(deviation > 0, errors / deviation, 0.0)
             exact = np.where(table.wrong, np.copysign(np.inf, errors), 0.0)
         return np.nan_to_num(np.where(table.deviation == 0, exact, known), posinf=1e9, neginf=-1e9)
 
 
-def cell_map(named: NamedTable) -> Sketch:
-    """The cells that are wrong or missing, of the rows and columns with the most of these."""
+def cell_map(named: NamedTable, chosen: Indices | None = None) -> Sketch:
+    """The cells that are wrong or missing, of the rows and columns with the most of these.
+
+    The rows are those that are ``chosen`` (their numbers), if they are given.
+    """
     table, missing = named.table, named.missing
     bad = table.wrong & ~missing
     counts = bad.sum(axis=1) + named.rows.size * table.wrong_rows
-    rows = _worst(counts, missing.sum(axis=1), _MOST_ROWS)
-    columns = _worst(bad.sum(axis=0), missing.sum(axis=0), _MOST_COLUMNS)
-    part = np.ix_(rows, columns)
-    pixels = _colors(named.surprise[part], bad[part], missing[part])
+    rows = _worst(counts, missing.sum(axis=1), _MOST_ROWS) if chosen is None else chosen
+    within = slice(None) if chosen is None else chosen
+    columns = _worst(bad[within].sum(axis=0), missing[within].sum(axis=0), _MOST_COLUMNS)
+    part, size = np.ix_(rows, columns), -(-len(rows) // _MOST_BLOCKS)
+    pixels = _colors(*_strongest(size, named.surprise[part], bad[part], missing[part]))
 
     def paint(axes: Axes) -> None:
         _image(axes, pixels)
-        _names(axes, named.rows, rows, named.columns, columns)
-        marked = np.flatnonzero(table.wrong_rows[rows])
+        _names(axes, named.rows, rows[::size], named.columns, columns)
+        marked = np.unique(np.flatnonzero(table.wrong_rows[rows]) // size)
         if len(marked):  # nothing has a place of its own, too, which would make room for it
             right = np.full(len(marked), len(columns) - 0.5)
             place = axes.transData + ScaledTranslation(0.09, 0, axes.figure.dpi_scale_trans)
@@ -103,12 +115,34 @@ def cell_map(named: NamedTable) -> Sketch:
     described = f"Map of {len(rows)} rows and {len(columns)} columns: " + (
         ", ".join(key.label for key in keys) or "no cell is wrong or missing"
     )
-    size = _WIDTH, float(np.clip(0.15 * len(rows) + 1.0, 2.2, 7.0))
-    caption = _caption(named, rows, columns, bad)
-    return Sketch("Wrong and missing cells", caption, "cells", described, size, paint, keys)
+    inches = _WIDTH, float(np.clip(0.15 * len(rows) + 1.0, 2.2, 7.0))
+    caption = _caption(named, rows, columns, bad, chosen is not None)
+    return Sketch("Wrong and missing cells", caption, "cells", described, inches, paint, keys)
 
 
-def _caption(named: NamedTable, rows: Values, columns: Values, bad: Values) -> str:
+def _strongest(size: int, surprise: Values, bad: Values, missing: Values) -> list[Values]:
+    """Of each block of rows, the cells that are wrong or farthest from what is expected."""
+    order = np.where(bad, np.inf, np.where(missing, 3.0, np.abs(surprise)))
+    starts = range(0, len(order), size)
+    places = np.array([start + order[start : start + size].argmax(axis=0) for start in starts])
+    return [np.take_along_axis(values, places, axis=0) for values in (surprise, bad, missing)]
+
+
+def row_numbers(result: Result, rows: Any) -> Indices:
+    """The numbers of the rows of a table that a slice or labels name."""
+    size = result.shape[0]
+    if isinstance(rows, slice):
+        found = np.arange(size)[rows]
+    else:
+        found = np.atleast_1d(numbers_of(rows, result.row_labels, size, "rows"))
+    if not len(found):
+        raise ValueError(f"rows={rows!r} has none of the {size:,} rows of the table")
+    return found
+
+
+def _caption(
+    named: NamedTable, rows: Indices, columns: Indices, bad: Values, are_chosen: bool
+) -> str:
     table = named.table
     if not (bad.any() or named.missing.any() or table.wrong_rows.any()):
         text = "No cell is wrong or missing."
@@ -126,9 +160,8 @@ def _caption(named: NamedTable, rows: Values, columns: Values, bad: Values) -> s
     ]
     if parts:
         text += f" Shown are {' and '.join(parts)}"
-        text += (
-            ", those with the most wrong and missing cells." if named.table.replaced.any() else "."
-        )
+        some = named.table.replaced.any() and not are_chosen
+        text += ", those with the most wrong and missing cells." if some else "."
         left = int(bad.sum() - bad[np.ix_(rows, columns)].sum())
         if left:
             text += f" {counted(left, 'wrong cell')} {'is' if left == 1 else 'are'} not shown."
@@ -166,18 +199,19 @@ def _image(axes: Axes, pixels: Values) -> None:
     axes.imshow(np.round(255 * pixels).astype(np.uint8), interpolation="none", aspect="auto")
     rows, columns = pixels.shape[:2]
     axes.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
-    axes.set_yticks(np.arange(rows + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(rows + 1) - 0.5 if rows <= _MOST_LINES else [], minor=True)
     axes.grid(visible=True, which="minor", color=GRID, linewidth=0.5)
     axes.tick_params(which="both", length=0)
     for side in axes.spines.values():
         side.set_visible(False)
 
 
-def _names(axes: Axes, rows: Axis, own: Values, columns: Axis, other: Values) -> None:
+def _names(axes: Axes, rows: Axis, own: Indices, columns: Axis, other: Indices) -> None:
     names = columns.names(other, _LONGEST)
     turned = 90 if sum(map(len, names)) > 30 else 0
     axes.set_xticks(range(len(other)), names, rotation=turned, fontsize=_font(len(other)))
-    axes.set_yticks(range(len(own)), rows.names(own, _LONGEST), fontsize=_font(len(own)))
+    shown = np.arange(0, len(own), -(-len(own) // _MOST_ROWS))  # every one, or every second …
+    axes.set_yticks(shown, rows.names(own[shown], _LONGEST), fontsize=_font(len(shown)))
 
 
 def _font(labels: int) -> float:

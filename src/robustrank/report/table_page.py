@@ -147,7 +147,8 @@ def wrong_rows(named: NamedTable) -> TextTable | None:
 def error_list(named: NamedTable, result: Result) -> TextTable:
     """The errors of the columns that are predicted worst, in their units."""
     columns = column_columns(result, named.table)
-    ratios = np.nan_to_num(columns["error"] / columns["error_of_median"], nan=-1.0)
+    with np.errstate(invalid="ignore"):  # both are zero in a constant column
+        ratios = np.nan_to_num(columns["error"] / columns["error_of_median"], nan=-1.0)
     known = np.flatnonzero(np.isfinite(columns["error"]))
     listed = known[np.argsort(-ratios[known], kind="stable")[:_LISTED_COLUMNS]]
     note = (
@@ -181,7 +182,7 @@ def next_steps(named: NamedTable, result: Result) -> list[str]:
     for columns, advice in (
         (table.wrong_columns, "Check the unit of columns of which most cells are wrong: {}."),
         (
-            table.held_out.skill <= 0,
+            table.held_out.not_predicted,
             "Do not rely on filled cells of columns that are not predicted by the others: {}.",
         ),
         (table.empty_columns, "Columns without any value stay empty: {}."),

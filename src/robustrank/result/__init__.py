@@ -20,7 +20,14 @@ from robustrank.result.explanation import (
 )
 from robustrank.result.groups import GroupRow, GroupTable
 from robustrank.result.history import Attempt, Check, History, StopReason
-from robustrank.result.labels import check_numeric, frame_like, frame_values, is_frame
+from robustrank.result.labels import (
+    check_numeric,
+    frame_like,
+    frame_values,
+    has_numbers,
+    is_frame,
+    numbers_of,
+)
 from robustrank.result.observations import (
     MatrixObservations,
     Measurements,
@@ -70,12 +77,14 @@ __all__ = [
     "explain",
     "frame_like",
     "frame_values",
+    "has_numbers",
     "is_frame",
     "is_polars",
     "left_out_error",
     "meaning_of",
     "noise_sentence",
     "noun_of",
+    "numbers_of",
     "objection_sentences",
     "percent",
     "polars_values",

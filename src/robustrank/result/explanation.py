@@ -127,20 +127,21 @@ def _evidence_of_table(result: Result, table: CleanTable) -> str:
         return "there are too few cells to leave some of them out."
     return (
         f"at {counted(int(held_out.counts.sum()), 'cell')} that were left out, the mean square "
-        f"error is {certificate.skill:.0%} smaller than that of the medians of their columns "
+        f"error is {abs(certificate.skill):.0%} {'larger' if certificate.skill < 0 else 'smaller'} "
+        f"than that of the medians of their columns "
         f"(at least {certificate.least_skill:.0%}, with three standard errors); "
         f"{held_out.inside:.0%} are within their intervals of 90%."
     )
 
 
 def _named_columns(result: Result, table: CleanTable) -> str:
-    """The columns that are wrong, cannot be predicted, or have no values."""
-    with np.errstate(invalid="ignore"):
-        kinds = {
-            "wrong altogether": table.wrong_columns,
-            "not predicted by the others": table.held_out.skill <= 0,
-            "without values": table.empty_columns,
-        }
+    """The columns that are wrong, cannot be predicted, have no values, or were transformed."""
+    kinds = {
+        "wrong altogether": table.wrong_columns,
+        "not predicted by the others": table.held_out.not_predicted,
+        "without values": table.empty_columns,
+        "skewed, and transformed for the fit": table.model.units.skewness != 0,
+    }
     return "; ".join(
         f"{what}: {_listed_columns(result, flags)}" for what, flags in kinds.items() if flags.any()
     )
@@ -148,7 +149,10 @@ def _named_columns(result: Result, table: CleanTable) -> str:
 
 def _listed_columns(result: Result, flags: Any) -> str:
     numbers = np.flatnonzero(flags)
-    labels = numbers if result.column_labels is None else result.column_labels[numbers]
+    if result.column_labels is None:
+        labels = [f"number {k}" for k in numbers]
+    else:
+        labels = result.column_labels[numbers]
     names = ", ".join(str(one) for one in labels[:SHOWN])
     return f"{names}, … ({len(numbers):,})" if len(numbers) > SHOWN else names
 

@@ -63,11 +63,11 @@ class StopReason(Enum):
 
 
 _ADVICE = {
-    StopReason.TIME_LIMIT: "The factors are the best that were found by then. Increase the time "
+    StopReason.TIME_LIMIT: "The result is the best that was found by then. Increase the time "
     "limit to get a complete result.",
-    StopReason.CALLBACK: "The factors are the best that were found by then. Run again to get a "
+    StopReason.CALLBACK: "The result is the best that was found by then. Run again to get a "
     "complete result.",
-    StopReason.INTERRUPTED: "The factors are the best that were found by then. Run again to get a "
+    StopReason.INTERRUPTED: "The result is the best that was found by then. Run again to get a "
     "complete result.",
     StopReason.ITERATIONS: "If the misfit was still decreasing, increase `max_iterations` of the "
     "solver. If it was flat, add measurements, lower the rank, or check for too many outliers.",

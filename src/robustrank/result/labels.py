@@ -33,7 +33,7 @@ def check_numeric(frame: Any) -> None:
     wrong = [
         f"{str(name)!r} ({dtype})"
         for k, (name, dtype) in enumerate(zip(frame.columns, frame.dtypes, strict=True))
-        if not _has_numbers(frame.iloc[:, k], dtype)
+        if not has_numbers(frame.iloc[:, k])
     ]
     if wrong:
         raise TypeError(
@@ -42,8 +42,10 @@ def check_numeric(frame: Any) -> None:
         )
 
 
-def _has_numbers(column: Any, dtype: Any) -> bool:
-    if dtype == np.dtype(object):
+def has_numbers(column: Any) -> bool:
+    """Whether all values of a column that are not missing are numbers."""
+    dtype = column.dtype
+    if dtype == np.dtype(object) or str(dtype).startswith("decimal"):
         return all(isinstance(one, Real | Decimal | np.bool_) for one in column.dropna())
     return getattr(dtype, "kind", "O") in "biuf"  # also those of pandas with missing values
 

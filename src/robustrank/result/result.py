@@ -331,7 +331,9 @@ class Result:
         Its columns are ``verdict``, ``share_missing``, ``share_wrong``, ``noise`` (the standard
         deviation given all other columns), ``error`` and ``error_of_median`` (of predictions of
         left-out cells, in the unit of the column) and ``skill`` (the share of the mean square error
-        of the median that predictions remove).
+        of the median that predictions remove). The verdict is "wrong" if most cells are wrong, "not
+        predicted" if it is clear that the other columns say little about it, "empty" if it has no
+        values, and otherwise "good".
         """
         return columns_of(self, self._known_table)
 
@@ -532,12 +534,14 @@ class Result:
         level
             The probability with which an interval contains the true value, between 0 and 1.
         noise
-            Whether the intervals are to contain a new observation, with its noise, instead.
+            Whether the intervals are to contain a new observation, with its noise, instead. Those
+            of a table always do.
 
         Returns
         -------
         low, high : numpy.ndarray
-            The lower and upper bounds, each of the shape of the predictions.
+            The lower and upper bounds, each of the shape of the predictions. In skewed columns of a
+            table, the predictions are not in the middle.
 
         Raises
         ------
@@ -562,9 +566,10 @@ class Result:
         if not (isinstance(level, (int, float)) and 0 < level < 1):
             raise ValueError(f"level={level!r}; expected a number between 0 and 1")
         if self.table is not None:
-            error, center = self.standard_error(A, columns), self.predict(A, columns)
-            half = float(ndtri((1 + level) / 2)) * error
-            return center - half, center + half
+            table, width = self.table, float(ndtri((1 + level) / 2))
+            low = self._at(A, columns, lambda i, j: table.interval(i, j, width)[0])
+            high = self._at(A, columns, lambda i, j: table.interval(i, j, width)[1])
+            return np.asarray(low), np.asarray(high)
         accuracy = self._known_accuracy()
         error, center = self._error(accuracy, A, columns), to_numpy(self.predict(A, columns))
         if noise:

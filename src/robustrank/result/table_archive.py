@@ -16,7 +16,7 @@ PREFIX = "table"
 _SHAPES = {
     **dict.fromkeys(("given", "expected", "deviation", "wrong", "log_odds"), "np"),
     **dict.fromkeys(("center", "scale", "limit", "skewness", "mean", "low", "high"), "p"),
-    **dict.fromkeys(("counts", "errors", "trivial"), "p"),
+    **dict.fromkeys(("counts", "errors", "trivial", "most_skill"), "p"),
     "covariance": "pp",
     "wrong_rows": "n",
     "wrong_columns": "p",

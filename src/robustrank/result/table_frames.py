@@ -66,7 +66,7 @@ def column_columns(result: Result, table: CleanTable) -> dict[str, Any]:
     counts, right = seen.sum(axis=0), ~table.wrong_rows[:, None]
     wrong = (table.wrong & right).sum(axis=0) / np.maximum((seen & right).sum(axis=0), 1)
     verdicts = np.where(table.wrong_columns, "wrong", "good")
-    verdicts = np.where(held_out.skill <= 0, "not predicted", verdicts)
+    verdicts = np.where(held_out.not_predicted, "not predicted", verdicts)
     return {
         "column": _labels(result.column_labels, seen.shape[1]),
         "verdict": np.where(counts == 0, "empty", verdicts),

@@ -18,7 +18,7 @@ from robustrank.tables.model import (
 )
 from robustrank.tables.normal import Normal
 from robustrank.tables.streaming import TableStream, recent_weights
-from robustrank.tables.units import Indices, Mask, Units, Values, robust_units
+from robustrank.tables.units import Indices, Mask, Units, Values, first_units, robust_units
 
 __all__ = [
     "CleanTable",
@@ -34,6 +34,7 @@ __all__ = [
     "Values",
     "count_components",
     "first_model",
+    "first_units",
     "fit_table",
     "held_out",
     "mostly_wrong",

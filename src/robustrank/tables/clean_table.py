@@ -13,7 +13,7 @@ from robustrank.tables.draws import drawn_models, drawn_rows
 from robustrank.tables.held_out import HeldOut
 from robustrank.tables.model import Explained, TableModel
 from robustrank.tables.normal import Normal
-from robustrank.tables.units import Mask, Values
+from robustrank.tables.units import Indices, Mask, Values
 
 _WRONG_COLUMN = 0.5  # a column with a larger share of wrong cells is wrong altogether
 _CUT_OFF = 0.99  # of the distances of normal rows
@@ -191,6 +191,14 @@ class CleanTable:
         total, (n, p) = float(np.trace(self.model.normal.covariance)), self.given.shape
         return total * p / n if self.transposed else total
 
+    def interval(self, rows: Indices, columns: Indices, width: float) -> tuple[Values, Values]:
+        """The ends of the intervals of some cells, ``width`` standard errors about the middle."""
+        expected, deviation = self.expected[rows, columns], self.deviation[rows, columns]
+        units = self.model.units
+        if not units.skewness.any():
+            return expected - width * deviation, expected + width * deviation
+        return units.of_columns(columns).interval(expected, deviation, width)
+
     def components(self) -> tuple[Values, Values]:
         """Principal axes in robust units, (k, p), and the variances along them.
 
@@ -210,7 +218,7 @@ class CleanTable:
         units, mean = self.model.units, self.model.mean
         sizes, scale = units.sizes(self._as_fitted(self.given)), units.scale
         count = len(self.components()[1])
-        axes, _ = _principal_axes(self.model.covariance / np.outer(scale, scale), count)
+        axes, _ = _principal_axes(self.model.covariance_in_scales, count)
         completed = (np.nan_to_num(self._as_fitted(self.filled()) / sizes) - mean) / scale
         left, right = completed @ axes.T, scale[:, None] * axes.T
         if units.centered:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robustrank.tables.model import Explained, Report, TableModel, refitted
+from robustrank.tables.model import Explained, Report, TableModel, first_model, refitted
 from robustrank.tables.units import Mask, Values
 
 _SHARE = 0.1  # of the cells is hidden
 _FEWEST = 5  # hidden cells that tell the error of a column
 _CLEARLY = 3.0  # standard errors by which predictions must be better than the median
+_MOST_WRONG = 0.1  # of the hidden cells; if more contradict the predictions, these are wrong
+_LITTLE = 0.25  # of the mean square error of the median: then errors are 13 % smaller
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +31,12 @@ class HeldOut:
         The same for predictions by the median of the other cells.
     skill_of_all
         The share of the mean square error of the median that predictions remove, over all columns
-        in robust units.
+        in robust units; values of skewed columns are transformed.
     least_skill
         What it is at least: three standard errors less. Negative if it could be chance.
+    most_skill
+        What the share is at most for each column: three standard errors more than it is at the
+        cells that were hidden. NaN if there are too few cells.
     inside
         The share of the cells that are within their intervals of 90 %.
 
@@ -56,19 +61,25 @@ class HeldOut:
     trivial: Values
     skill_of_all: float
     least_skill: float
+    most_skill: Values
     inside: float
 
     @classmethod
     def unknown(cls, columns: int) -> HeldOut:
         """Nothing is known, because the run was stopped."""
         nothing = np.full(columns, np.nan)
-        return cls(np.zeros(columns), nothing, nothing, math.nan, math.nan, math.nan)
+        return cls(np.zeros(columns), nothing, nothing, math.nan, math.nan, nothing, math.nan)
 
     @property
     def skill(self) -> Values:
         """The share of the mean square error of the median that predictions remove, by column."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(1 - (self.errors / self.trivial) ** 2)
+
+    @property
+    def not_predicted(self) -> Mask:
+        """The columns of which it is clear that the others say little about them."""
+        return np.asarray(self.most_skill < _LITTLE)
 
 
 def held_out(
@@ -84,40 +95,61 @@ def held_out(
 
     If the table is ``transposed``, the errors are those of its rows.
 
-    The fit goes on from the model, which has seen the cells; it forgets them in a few sweeps.
-    Hidden cells that contradict their prediction are wrong, and do not count.
+    The fit goes on from the model, which has seen the cells; it forgets them in a few sweeps. If
+    there are fewer rows than columns, it might not forget them, and the fit starts anew.
+    Hidden cells that contradict their prediction are wrong, and do not count, unless there are too
+    many of them.
     """
     candidates = np.isfinite(table) & ~explained.wrong & ~explained.wrong_rows[:, None]
     # A stream of its own: users hide cells with the same seeds, and would have hidden these.
     stream = np.random.default_rng(rng.integers(2**63))
     hidden = candidates & (stream.random(table.shape) < _SHARE)
     rest = np.where(hidden, np.nan, table)
-    again = refitted(model, rest, report)
+    rows, columns = table.shape
+    start = model if rows > columns else first_model(rest, model.units)
+    again = refitted(start, rest, report)
     found = again.explain(rest)
-    sizes = model.units.sizes(rest)
-    hidden &= ~again.contradicted(table, found, sizes)
+    units, sizes = model.units, model.units.sizes(rest)
+    wrong = hidden & again.contradicted(table, found, sizes)
+    if np.count_nonzero(wrong) <= _MOST_WRONG * np.count_nonzero(hidden):
+        hidden &= ~wrong
     if not hidden.any():
-        return HeldOut.unknown(table.shape[0 if transposed else 1])
-    median = _medians(np.where(candidates & ~hidden, table, np.nan) / sizes, model)
-    scale = model.units.scale
-    errors, trivial = (found.expected - table) / sizes, median - table / sizes
-    gains = ((trivial / scale) ** 2 - (errors / scale) ** 2)[hidden]
-    whole = float(np.sum((trivial / scale)[hidden] ** 2)) or math.nan
+        return HeldOut.unknown(rows if transposed else columns)
+    values, expected = table / sizes, found.expected / sizes
+    median = _medians(np.where(candidates & ~hidden, values, np.nan), model)
+    straight, *others = (units.straightened(units.linear(X)) for X in (values, expected, median))
+    error, of_median = (np.where(hidden, (X - straight) ** 2, 0.0) for X in others)
+    gains = (of_median - error)[hidden]
+    whole = float(np.sum(of_median)) or math.nan
     chance = _CLEARLY * float(np.std(gains)) * math.sqrt(len(gains))
-    inside = np.abs(errors) <= 1.6448536 * found.deviation / sizes
+    low, high = units.interval(expected, found.deviation / sizes, 1.6448536)
+    inside = ((low <= values) & (values <= high))[hidden]
+    squares = [error, of_median, hidden]
+    differences, scale = [expected - values, median - values], units.scale
     if transposed:
-        ratio = sizes / model.units.relative_scale
-        errors, trivial, of = (errors * ratio).T, (trivial * ratio).T, hidden.T
-    else:
-        of = hidden
-    counts = of.sum(axis=0).astype(float)
+        ratio, scale = sizes / units.relative_scale, sizes[:, 0]
+        squares, differences = [X.T for X in squares], [(X * ratio).T for X in differences]
+    of = squares[-1]
     return HeldOut(
-        counts,
-        _root_mean_square(errors, of),
-        _root_mean_square(trivial, of),
+        of.sum(axis=0).astype(float),
+        _root_mean_square(differences[0], of, scale),
+        _root_mean_square(differences[1], of, scale),
         float(np.sum(gains)) / whole,
         (float(np.sum(gains)) - chance) / whole,
-        float(np.mean(inside[hidden])),
+        _most_skill(*squares),
+        float(np.mean(inside)),
+    )
+
+
+def _most_skill(error: Values, of_median: Values, hidden: Mask) -> Values:
+    """What the skill of each column is at most; NaN if there are too few cells."""
+    counts, gains = hidden.sum(axis=0), of_median - error
+    mean = gains.sum(axis=0) / np.maximum(counts, 1)
+    variance = np.where(hidden, (gains - mean) ** 2, 0.0).sum(axis=0) / np.maximum(counts - 1, 1)
+    most = gains.sum(axis=0) + _CLEARLY * np.sqrt(counts * variance)
+    whole = of_median.sum(axis=0)
+    return np.where(
+        (counts >= _FEWEST) & (whole > 0), most / np.where(whole > 0, whole, 1.0), np.nan
     )
 
 
@@ -129,8 +161,9 @@ def _medians(table: Values, model: TableModel) -> Values:
     return np.asarray(medians)
 
 
-def _root_mean_square(errors: Values, of: Mask) -> Values:
+def _root_mean_square(errors: Values, of: Mask, scale: Values) -> Values:
+    """That of each column; the squares are in scales, as those of the units may be too large."""
     counts = of.sum(axis=0)
-    squares = np.where(of, errors, 0.0) ** 2
-    found = np.sqrt(squares.sum(axis=0) / np.maximum(counts, 1))
+    squares = (np.where(of, errors, 0.0) / scale) ** 2
+    found = scale * np.sqrt(squares.sum(axis=0) / np.maximum(counts, 1))
     return np.where(counts >= _FEWEST, found, np.nan)

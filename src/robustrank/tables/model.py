@@ -28,8 +28,7 @@ from robustrank.tables.units import (
     Mask,
     Units,
     Values,
-    robust_units,
-    units_through_origin,
+    first_units,
 )
 from robustrank.tables.wrong_cells import (
     Cells,
@@ -104,12 +103,20 @@ class TableModel:
     @cached_property
     def covariance(self) -> Values:
         """The covariance of the columns, in the units of the data."""
+        return self._covariance(self.units.scale)
+
+    @property
+    def covariance_in_scales(self) -> Values:
+        """The same in scales; it is finite where the squares of the units of the data are not."""
+        return self._covariance(np.ones_like(self.units.scale))
+
+    def _covariance(self, units: Values) -> Values:
         skewness, covariance = self.units.skewness, self.normal.covariance
         slopes = skewness * self.normal.mean + skewness**2 * np.diagonal(covariance) / 2
         products = np.outer(skewness, skewness)
         both = np.where(products == 0, 1.0, products)
         found = np.where(products == 0, covariance, np.expm1(both * covariance) / both)
-        sizes = self.units.scale * np.exp(slopes)
+        sizes = units * np.exp(slopes)
         return found * np.outer(sizes, sizes)
 
     def explain(self, table: Values) -> Explained:
@@ -209,14 +216,16 @@ def fit_table(
     """
     transform_skewed &= center
     part = 0.5 if transform_skewed else 1.0
-    model = refitted(first_model(table, center), table, _part(report, 0.0, part))
+    model = refitted(
+        first_model(table, first_units(table, center)), table, _part(report, 0.0, part)
+    )
     if not transform_skewed:
         return model
     right = ~model.explain(table).wrong_rows
     units = model.units.of_skewed(table[right])
     if not units.skewness.any():
         return model
-    other = refitted(_first_model(table, units), table, _part(report, part, 1.0))
+    other = refitted(first_model(table, units), table, _part(report, part, 1.0))
     scale = model.units.scale
     return min(model, other, key=lambda one: typical_error(one, table, scale))
 
@@ -273,12 +282,9 @@ def _converged(model: TableModel, data: Data, excluded: Mask, report: Report | N
     return replace(model, sweeps=sweep + 1)
 
 
-def first_model(table: Values, center: bool = True) -> TableModel:
-    """The model from which the fit starts."""
-    return _first_model(table, robust_units(table) if center else units_through_origin(table))
-
-
-def _first_model(table: Values, units: Units) -> TableModel:
+def first_model(table: Values, units: Units | None = None) -> TableModel:
+    """The model from which the fit starts, in robust units by default."""
+    units = first_units(table) if units is None else units
     data = Data.of(table, units)
     normal = first_normal(data.scaled, data.usable, units.tested)
     nothing = np.zeros(data.scaled.shape[1])

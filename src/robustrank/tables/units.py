@@ -83,6 +83,27 @@ class Units:
         width = self.bent(expected + deviation) - self.bent(expected - deviation)
         return np.asarray(self.scale * width / 2)
 
+    def interval(self, expected: Values, deviation: Values, width: float) -> tuple[Values, Values]:
+        """The ends of intervals, which are not symmetric in skewed columns.
+
+        ``expected`` and ``deviation`` are in the units of the data; ``width`` deviations of the
+        straightened values are on each side.
+        """
+        middle = self.straightened(self.linear(expected))
+        half = width * self.straightened_deviation(middle, deviation)
+        return self.original(middle - half), self.original(middle + half)
+
+    def straightened_deviation(self, expected: Values, deviation: Values) -> Values:
+        """The deviation of straightened values from that in the units of the data."""
+        own, factor = deviation / self.scale, self._factor  # own = exp(g y) sinh(g s) / g, for s
+        bent = np.arcsinh(factor * own * np.exp(-np.maximum(factor * expected, -_SHORT))) / factor
+        return np.where(self.skewness == 0, own, bent)
+
+    def of_columns(self, columns: Indices) -> Units:
+        """The units of some columns."""
+        names = ("center", "scale", "limit", "skewness")
+        return replace(self, **{name: getattr(self, name)[columns] for name in names})
+
     def linear(self, table: Values) -> Values:
         """The distances of values from the center, in scales."""
         return np.asarray((table - self.center) / self.scale)
@@ -123,6 +144,11 @@ class Units:
     @property
     def _factor(self) -> Values:
         return np.where(self.skewness == 0, 1.0, self.skewness)
+
+
+def first_units(table: Values, center: bool = True) -> Units:
+    """The units in which the fit of a table begins."""
+    return robust_units(table) if center else units_through_origin(table)
 
 
 def robust_units(table: Values) -> Units:
