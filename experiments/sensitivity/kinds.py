@@ -126,6 +126,8 @@ NOT_TUNED = {
     "tables/normal.py:Normal.given": _FORMULA,
     "tables/normal.py:ROUNDING": _ROUNDING,
     "tables/normal.py:_BLOCK": _MEMORY,
+    "tables/separated.py:_SKEWED": _TIME,
+    "tables/separated.py:_SPLITS": _TIME,
     "tables/separated.py:_STARTS": _TIME,
     "tables/separated.py:separated_rows": _ROUNDING,
     "tables/shrinkage.py:_MOST_LEVERAGE": _ROUNDING,
