@@ -32,7 +32,7 @@ def error(axes, found):
 before, after = (np.linalg.qr(rng.standard_normal((SENSORS, CAUSES)))[0].T for _ in range(2))
 reports = np.vstack([minutes(before), minutes(after)])
 
-plt.figure(figsize=(6, 3))
+plt.figure(figsize=(6, 3), layout="constrained")
 plt.imshow(reports[:120].T, aspect="auto", cmap="RdBu", vmin=-6, vmax=6)
 plt.xlabel("minute")
 plt.ylabel("sensor")
@@ -54,7 +54,7 @@ for batch in np.split(reports, 60):
     axes = before if pca.n_samples_seen_ <= MINUTES // 2 else after
     errors.append((error(axes, pca.components_), error(axes, peer.components_)))
 
-plt.figure(figsize=(6, 4))
+plt.figure(figsize=(6, 4), layout="constrained")
 plt.semilogy(np.arange(1, 61) * 50, errors, label=["RobustPCA", "IncrementalPCA"])
 plt.xlabel("minutes so far")
 plt.ylabel("sine of the angle to the true axes")
