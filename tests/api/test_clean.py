@@ -339,6 +339,23 @@ def test_the_answer_does_not_depend_on_units_or_order(change: str, skewed: bool)
         np.testing.assert_allclose(skill, plain.columns["skill"], atol=1e-6)
 
 
+def test_of_a_long_table_a_low_rank_is_searched_in_some_rows_first() -> None:
+    rng = np.random.default_rng(2)
+    low_rank = rng.standard_normal((5_200, 2)) @ rng.standard_normal((2, 20))
+    wrong = rng.random(low_rank.shape) < 0.02
+    for noise, sizes in ((0.0, {5_000, 5_200}), (0.05, {5_000})):
+        table = np.where(wrong, 9.0, low_rank + noise * rng.standard_normal(low_rank.shape))
+        searched: set[int] = set()
+
+        def note(now: rr.Progress, searched: set[int] = searched) -> None:
+            if now.stage.startswith("rank"):
+                searched.add(len(np.asarray(now.left)))
+
+        result = rr.clean(table, callback=note)
+        assert result.status.name == ("PREDICTIVE" if noise else "RECOVERED")
+        assert searched == sizes
+
+
 @pytest.mark.parametrize("labels", [True, False])
 def test_saved_results_are_the_same(labels: bool, tmp_path: Path) -> None:
     table, _ = broken()
