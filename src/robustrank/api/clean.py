@@ -18,6 +18,7 @@ from robustrank.result import Certificate, Check, Result, SampledObservations, S
 from robustrank.run import Callback, Progress, Run
 from robustrank.tables import (
     CleanTable,
+    Explained,
     TableModel,
     Values,
     first_model,
@@ -146,7 +147,7 @@ def _cleaned(
             ]
             best = min(fits, key=_Fit.error) if len(fits) > 1 else fits[0]
             sample, model, transposed = best.sample, best.model, best.transposed
-            explained = model.explain(sample)
+            explained = best.explained
             report = watch.during("held out", transposed)
             errors = held_out(sample, model, explained, rng, report, transposed=transposed)
             if sample.size < values.size:
@@ -177,15 +178,18 @@ def _orientations(values: Values, center: bool) -> list[bool]:
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """A model, and the rows it was fitted to."""
+    """A model, the rows it was fitted to, and what it says about them."""
 
     sample: Values
     model: TableModel
+    explained: Explained
     transposed: bool
 
     def error(self) -> float:
         """How far cells are from what the model expects, for comparisons."""
-        return typical_error(self.model, self.sample, self.model.units.scale)
+        units = self.model.units
+        scale = units.scale * units.sizes(self.sample)
+        return typical_error(self.explained.expected, self.sample, scale)
 
 
 def _fit(
@@ -198,7 +202,8 @@ def _fit(
 ) -> _Fit:
     sample = _sample(values.T if transposed else values, rng)
     report = watch.during("normal model", transposed)
-    return _Fit(sample, fit_table(sample, report, transform_skewed, center), transposed)
+    model = fit_table(sample, report, transform_skewed, center)
+    return _Fit(sample, model, model.explain(sample), transposed)
 
 
 def _sample(values: Values, rng: np.random.Generator) -> Values:

@@ -14,8 +14,8 @@ from robustrank.result import Result, Status
 from robustrank.run import Progress
 from robustrank.tables import CleanTable, TableStream, Values, first_model, robust_units
 
-# Rows for each component of data of low rank, so that 30 % of wrong entries are found. The normal
-# model, which needs more, is tried with as many for each column if the data changed.
+# Rows for each component of data of low rank, so that 30 % of wrong entries are found. After a
+# change, the normal model is tried as soon as there are this many rows for each column.
 _ROWS_FOR_EACH_COMPONENT = 5
 _LEAST_ROWS = 500  # of the first fit of the normal model: the scale of a column is accurate to 5 %
 _GROWTH = 1.25  # of the kept rows, before the model is fitted to them again

@@ -121,7 +121,7 @@ def _as_dtype(filled: Values, dtype: np.dtype[Any], given: Any) -> Any:
 
 
 def _as_objects(filled: Values, given: Sequence[Any]) -> list[Any]:
-    """Numbers as those that are given: truth values, integers, decimals with as many digits."""
+    """Numbers of the given kind: booleans, integers, or decimals with the same digits."""
     if all(isinstance(one, bool | np.bool_) for one in given):
         return [value >= 0.5 for value in filled.tolist()]
     if all(isinstance(one, Integral) for one in given):

@@ -221,13 +221,16 @@ def fit_table(
     )
     if not transform_skewed:
         return model
-    right = ~model.explain(table).wrong_rows
-    units = model.units.of_skewed(table[right])
+    explained = model.explain(table)
+    units = model.units.of_skewed(table[~explained.wrong_rows])
     if not units.skewness.any():
         return model
     other = refitted(first_model(table, units), table, _part(report, part, 1.0))
-    scale = model.units.scale
-    return min(model, other, key=lambda one: typical_error(one, table, scale))
+    before, after = (
+        typical_error(one.expected, table, model.units.scale)
+        for one in (explained, other.explain(table))
+    )
+    return other if after < before else model
 
 
 def _part(report: Report | None, begin: float, end: float) -> Report | None:
@@ -237,14 +240,13 @@ def _part(report: Report | None, begin: float, end: float) -> Report | None:
     return lambda fraction, model: report(begin + (end - begin) * fraction, model)
 
 
-def typical_error(model: TableModel, table: Values, scale: Values) -> float:
+def typical_error(expected: Values, table: Values, scale: Values) -> float:
     """How far cells are from what the others of their row predict, up to a common factor.
 
     The mean over the columns of the logarithm of the mean error, in which no error counts more
     than that of a cell that is far away.
     """
-    sizes = scale * model.units.sizes(table)
-    errors = np.minimum(np.abs(table - model.explain(table).expected) / sizes, FAR)
+    errors = np.minimum(np.abs(table - expected) / scale, FAR)
     seen = np.isfinite(table)
     means = np.where(seen, errors, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     return float(np.mean(np.log(np.maximum(means, math.sqrt(SMALLEST)))))
