@@ -17,7 +17,7 @@ from robustrank.tables import (
     Normal,
     Units,
     Values,
-    count_components,
+    known_moments,
     noise_variances,
 )
 from robustrank.tables.wrong_cells import log_density_of_wrong
@@ -42,12 +42,8 @@ def moments_of(result: Result) -> Moments:
     """The moments of a matrix of exactly low rank, or else of the normal model."""
     table, exact = table_of(result), result.fit_new_rows is not None
     mean, covariance, noise, rows = _of_matrix(result) if exact else _of_model(table)
-    known = np.flatnonzero(~table.empty_columns)
-    place = np.ix_(known, known)
-    kept = np.zeros_like(covariance)
-    kept[place] = covariance[place]
-    rank = count_components(covariance[place], noise[known], rows)
-    return Moments(np.where(table.empty_columns, np.nan, mean), kept, max(rank, 1))
+    mean, covariance, rank = known_moments((mean, covariance), noise, rows, table.empty_columns)
+    return Moments(mean, covariance, max(rank, 1))
 
 
 def moments_of_stream(model: RowModel) -> Moments:

@@ -3,7 +3,7 @@
 from robustrank.tables.clean_table import (
     CleanTable,
     RowScores,
-    count_components,
+    known_moments,
     mostly_wrong,
     noise_variances,
 )
@@ -32,11 +32,11 @@ __all__ = [
     "TableStream",
     "Units",
     "Values",
-    "count_components",
     "first_model",
     "first_units",
     "fit_table",
     "held_out",
+    "known_moments",
     "mostly_wrong",
     "noise_variances",
     "recent_weights",

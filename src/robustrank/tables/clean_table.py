@@ -326,6 +326,20 @@ def count_components(covariance: Values, noise: Values, rows: float) -> int:
     return int(np.sum(values > (1 + np.sqrt(len(values) / rows)) ** 2))
 
 
+def known_moments(
+    moments: tuple[Values, Values], noise: Values, rows: float, empty: Mask
+) -> tuple[Values, Values, int]:
+    """The mean, the covariance, and the number of components, without ``empty`` columns.
+
+    The mean of these is NaN, and their covariance is zero.
+    """
+    (mean, covariance), known = moments, np.flatnonzero(~empty)
+    place, kept = np.ix_(known, known), np.zeros_like(covariance)
+    kept[place] = covariance[place]
+    rank = count_components(covariance[place], noise[known], rows)
+    return np.where(empty, np.nan, mean), kept, rank
+
+
 def row_scores(model: TableModel, table: Values, found: tuple[Values, Values]) -> RowScores:
     """The distances of rows from the mean along the components, and from the components."""
     explained = model.explain(table)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robustrank.tables.clean_table import count_components, noise_variances
+from robustrank.tables.clean_table import known_moments, noise_variances
 from robustrank.tables.model import SMALLEST, Data, Explained, TableModel, range_of, share
 from robustrank.tables.normal import Normal
 from robustrank.tables.units import Mask, Units, Values
@@ -84,13 +84,9 @@ class TableStream:
 
     def moments(self) -> tuple[Values, Values, int]:
         """The mean, the covariance and the number of components, in the units of the data."""
-        known = np.flatnonzero(~self.empty)
-        scale, place = self.model.units.scale, np.ix_(known, known)
-        covariance = np.zeros_like(self.scatter)
-        covariance[place] = self.model.covariance[place]
-        noise = scale**2 * noise_variances(self.model, int(self.count))
-        rank = count_components(covariance[place], noise[known], self.rows)
-        return np.where(self.empty, np.nan, self.model.mean), covariance, rank
+        model = self.model
+        noise = model.units.scale**2 * noise_variances(model, int(self.count))
+        return known_moments((model.mean, model.covariance), noise, self.rows, self.empty)
 
     def _with(self, table: Values, forgetting: float) -> TableStream:
         """The sums with those of a batch, and the range of the columns."""
