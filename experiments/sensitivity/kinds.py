@@ -130,7 +130,7 @@ NOT_TUNED = {
     "tables/separated.py:_SPLITS": _TIME,
     "tables/separated.py:_STARTS": _TIME,
     "tables/separated.py:separated_rows": _ROUNDING,
-    "tables/shrinkage.py:_MOST_LEVERAGE": _ROUNDING,
+    "tables/shrinkage.py:_LEAST": _ROUNDING,
     "tables/shrinkage.py:shrunk": _TIME,
     "tables/start.py:_HEIGHT": _PAPER,
     "tables/start.py:_LINEAR": _PAPER,

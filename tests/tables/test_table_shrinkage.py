@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from tables import correlated
 
-from robustrank.tables.shrinkage import _loss, shrunk
+from robustrank.tables import fit_table
+from robustrank.tables.shrinkage import _best_weight, _loss, shrunk
 from robustrank.tables.units import Values
 
 
@@ -25,7 +26,8 @@ def test_loss_is_minus_twice_the_log_density_of_left_out_rows(weight: float) -> 
         covariance = rest / (len(rows) - 1 + weight)
         exact += np.linalg.slogdet(covariance)[1] + row @ np.linalg.solve(covariance, row)
     values, vectors = np.linalg.eigh(scatter)
-    assert _loss(weight, values, (rows @ vectors) ** 2) == pytest.approx(exact)
+    squares = (rows @ vectors) ** 2
+    assert _loss(weight, values, squares, np.zeros_like(squares)) == pytest.approx(exact)
 
 
 @pytest.mark.parametrize("rows", [10, 100, 1000])
@@ -57,3 +59,26 @@ def test_unknown_cells_count_like_rows_with_their_variance() -> None:
 def test_fewer_rows_than_columns_have_a_covariance_of_full_rank() -> None:
     covariance, _ = of_complete(correlated(rows=5, columns=8))
     assert np.linalg.eigvalsh(covariance)[0] > 0
+
+
+@pytest.mark.parametrize("missing", [0.1, 0.3])
+def test_cells_of_few_rows_are_predicted_although_their_noise_could_be_explained(
+    missing: float,
+) -> None:
+    rng = np.random.default_rng(1)
+    factors = rng.standard_normal((60, 4)) @ rng.standard_normal((4, 150))
+    table = factors + rng.standard_normal(factors.shape)
+    hidden = rng.random(table.shape) < missing
+    given = np.where(hidden, np.nan, table)
+    error = (fit_table(given).explain(given).expected - factors)[hidden]
+    assert np.sqrt(np.mean(error**2)) < 0.7  # that of the mean is 2
+
+
+def test_the_weight_has_the_least_loss_of_all() -> None:
+    rows = np.random.default_rng(2).standard_normal((40, 60))
+    values, vectors = np.linalg.eigh(rows.T @ rows)
+    values, squares = np.maximum(values, 0.0), (rows @ vectors) ** 2
+    nothing = np.zeros_like(squares)
+    found = _loss(_best_weight(values, squares, nothing), values, squares, nothing)
+    others = [_loss(weight, values, squares, nothing) for weight in np.geomspace(1e-5, 4e3, 200)]
+    assert found <= min(others) + 1e-2 * abs(min(others))

@@ -54,8 +54,7 @@ def moments_of_stream(model: RowModel) -> Moments:
 
 def _of_model(table: CleanTable) -> tuple[Values, Values, Values, float]:
     """The mean, the covariance, the noise variances and the number of rows behind the model."""
-    model = table.model
-    rows = int(np.count_nonzero(~table.wrong_rows))
+    model, rows = table.model, table.rows_of_fit
     noise = model.units.scale**2 * noise_variances(model, rows)
     return model.mean, model.covariance, noise, rows + model.weight
 

@@ -204,7 +204,7 @@ class CleanTable:
 
         Those whose variance, in units of the noise, exceeds what noise alone would give.
         """
-        axes, variances = components(self.model, self._rows_of_fit)
+        axes, variances = components(self.model, self.rows_of_fit)
         if not self.transposed:
             return axes, variances
         vectors, sizes, _ = np.linalg.svd(self._scaled().T @ axes.T, full_matrices=False)
@@ -248,7 +248,7 @@ class CleanTable:
         model, used = self.model, self._as_fitted(~self.replaced)
         sizes = model.units.sizes(self._as_fitted(self.given))
         scaled, _ = model.units.of(self._as_fitted(self.given) / sizes)
-        for normal in drawn_models(model.normal, self._rows_of_fit, model.weight, count, rng):
+        for normal in drawn_models(model.normal, self.rows_of_fit, model.weight, count, rng):
             if not model.units.centered:
                 normal = Normal(model.normal.mean, normal.covariance)
             drawn = np.clip(drawn_rows(normal, scaled, used, rng), model.low, model.high)
@@ -256,9 +256,16 @@ class CleanTable:
             yield np.where(self.replaced, values, self.given)
 
     @property
-    def _rows_of_fit(self) -> int:
-        """The number of correct rows of the model, which are columns of a transposed table."""
-        return int(np.count_nonzero(~(self.wrong_columns if self.transposed else self.wrong_rows)))
+    def rows_of_fit(self) -> float:
+        """How many complete rows have as many cells as those of correct rows that the model uses.
+
+        Those are columns if the model is that of the transposed table.
+        """
+        wrong, columns = self.wrong_rows, self.given.shape[1]
+        if self.transposed:
+            wrong, columns = self.wrong_columns, len(self.given)
+        used = self._as_fitted(~self.replaced)[~wrong]
+        return max(float(np.count_nonzero(used)) / columns, 1.0)
 
     def _transposed(self) -> CleanTable:
         """The same table, with rows and columns exchanged."""
@@ -291,7 +298,7 @@ def mostly_wrong(table: Values, wrong: Mask, wrong_rows: Mask) -> Mask:
     return np.asarray(np.sum(wrong & rows, axis=0) > _WRONG_COLUMN * seen)
 
 
-def components(model: TableModel, rows: int) -> tuple[Values, Values]:
+def components(model: TableModel, rows: float) -> tuple[Values, Values]:
     """The principal axes of the covariance in robust units that exceed noise, and the variances."""
     normal, noise = model.normal, noise_variances(model, rows)
     count = max(count_components(normal.covariance, noise, rows + model.weight), 1)
@@ -306,7 +313,7 @@ def _principal_axes(covariance: Values, count: int) -> tuple[Values, Values]:
     return np.asarray(axes * signs[:, None]), np.asarray(values[::-1][:count])
 
 
-def noise_variances(model: TableModel, rows: int) -> Values:
+def noise_variances(model: TableModel, rows: float) -> Values:
     """The variance of each column that the others would not predict in new rows, in robust units.
 
     What they leave in the rows that the model was fitted to is smaller, by chance.

@@ -11,7 +11,7 @@ from robustrank.tables.units import Mask, Values
 
 
 def drawn_models(
-    normal: Normal, rows: int, weight: float, count: int, rng: np.random.Generator
+    normal: Normal, rows: float, weight: float, count: int, rng: np.random.Generator
 ) -> Iterator[Normal]:
     """Means and covariances from their posterior: inverse Wishart, and normal given that.
 

@@ -23,11 +23,16 @@ def wrapped(table: Values) -> Values:
 
 
 def first_normal(table: Values, usable: Mask, tested: Mask) -> Normal:
-    """The covariance of values in robust units, about zero; wrapped in columns that are tested."""
+    """The covariance of values in robust units, about zero; wrapped in columns that are tested.
+
+    Rows that are larger than usual have the influence of a row of usual size.
+    """
     rows, columns = table.shape
     far = ((np.abs(table) > FAR) & usable & tested).sum(axis=1) > MOST_FAR * usable.sum(axis=1)
     used = (usable & ~far[:, None]).astype(float)
     values = np.where(tested, wrapped(table), table) * used
+    weights = _influence(values, used)[:, None]
+    values, used = weights * values, weights * used
     covariance = values.T @ values / np.maximum(used.T @ used, 1)
     deviations = np.sqrt(np.diagonal(covariance))
     deviations = np.where(deviations > 0, deviations, 1.0)
@@ -37,3 +42,10 @@ def first_normal(table: Values, usable: Mask, tested: Mask) -> Normal:
     shrinkage = max(columns / rows, _LEAST_SHRINKAGE)
     correlations = (correlations + shrinkage * np.eye(columns)) / (1 + shrinkage)
     return Normal(np.zeros(columns), correlations * np.outer(deviations, deviations))
+
+
+def _influence(values: Values, used: Values) -> Values:
+    """At most one, so that no row is larger than usual after multiplication."""
+    sizes = np.sqrt(np.sum(values**2, axis=1) / np.maximum(used.sum(axis=1), 1))
+    usual = np.median(sizes[sizes > 0]) if sizes.any() else 1.0
+    return np.asarray(np.minimum(usual / np.where(sizes > 0, sizes, usual), 1.0))

@@ -85,7 +85,7 @@ class TableStream:
     def moments(self) -> tuple[Values, Values, int]:
         """The mean, the covariance and the number of components, in the units of the data."""
         model = self.model
-        noise = model.units.scale**2 * noise_variances(model, int(self.count))
+        noise = model.units.scale**2 * noise_variances(model, self.count)
         return known_moments((model.mean, model.covariance), noise, self.rows, self.empty)
 
     def _with(self, table: Values, forgetting: float) -> TableStream:
