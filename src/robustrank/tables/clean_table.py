@@ -265,7 +265,7 @@ class CleanTable:
         if self.transposed:
             wrong, columns = self.wrong_columns, len(self.given)
         used = self._as_fitted(~self.replaced)[~wrong]
-        return max(float(np.count_nonzero(used)) / columns, 1.0)
+        return max(float(used.sum()) / columns, 1.0)
 
     def _transposed(self) -> CleanTable:
         """The same table, with rows and columns exchanged."""
