@@ -6,14 +6,21 @@ import numpy as np
 import pytest
 from tables import correlated
 
-from robustrank.tables import fit_table
-from robustrank.tables.shrinkage import _best_weight, _loss, shrunk
-from robustrank.tables.units import Values
+from robustrank.tables import Normal, fit_table
+from robustrank.tables.shrinkage import Spectrum, shrunk
+from robustrank.tables.units import Indices, Values
+
+ANY = Normal(np.zeros(1), np.eye(1))
 
 
 def of_complete(rows: Values) -> tuple[Values, float]:
     """The covariance of rows without missing cells."""
-    return shrunk(rows, np.zeros((rows.shape[1],) * 2), np.zeros(len(rows), np.intp))
+    return of_completed(rows, np.zeros((rows.shape[1],) * 2), np.zeros(len(rows), np.intp))
+
+
+def of_completed(rows: Values, unknown: Values, missing: Indices) -> tuple[Values, float]:
+    normal, weight = shrunk(ANY, rows, unknown, np.zeros(rows.shape[1]), missing)
+    return normal.covariance, weight
 
 
 @pytest.mark.parametrize("weight", [0.3, 4.0, 90.0])
@@ -27,7 +34,8 @@ def test_loss_is_minus_twice_the_log_density_of_left_out_rows(weight: float) -> 
         exact += np.linalg.slogdet(covariance)[1] + row @ np.linalg.solve(covariance, row)
     values, vectors = np.linalg.eigh(scatter)
     squares = (rows @ vectors) ** 2
-    assert _loss(weight, values, squares, np.zeros_like(squares)) == pytest.approx(exact)
+    spectrum = Spectrum(values, squares, np.zeros_like(squares))
+    assert spectrum.loss(weight) == pytest.approx(exact)
 
 
 @pytest.mark.parametrize("rows", [10, 100, 1000])
@@ -49,7 +57,7 @@ def test_variances_are_kept_and_correlations_reduced() -> None:
 def test_unknown_cells_count_like_rows_with_their_variance() -> None:
     table = correlated(rows=30)
     unknown, missing = np.diag(np.arange(1.0, 7)), np.arange(30) % 3
-    covariance, weight = shrunk(table, unknown, missing)
+    covariance, weight = of_completed(table, unknown, missing)
     off = ~np.eye(len(covariance), dtype=bool)
     np.testing.assert_allclose(covariance[off], (table.T @ table)[off] / (30 + weight))
     expected = np.mean(table**2, axis=0) + np.arange(1, 7) / 30
@@ -78,7 +86,7 @@ def test_the_weight_has_the_least_loss_of_all() -> None:
     rows = np.random.default_rng(2).standard_normal((40, 60))
     values, vectors = np.linalg.eigh(rows.T @ rows)
     values, squares = np.maximum(values, 0.0), (rows @ vectors) ** 2
-    nothing = np.zeros_like(squares)
-    found = _loss(_best_weight(values, squares, nothing), values, squares, nothing)
-    others = [_loss(weight, values, squares, nothing) for weight in np.geomspace(1e-5, 4e3, 200)]
+    spectrum = Spectrum(values, squares, np.zeros_like(squares))
+    found = spectrum.loss(spectrum.best_weight())
+    others = [spectrum.loss(weight) for weight in np.geomspace(1e-5, 4e3, 200)]
     assert found <= min(others) + 1e-2 * abs(min(others))

@@ -14,18 +14,21 @@ from robustrank.api.running import new_run, returned
 from robustrank.backend import Seed, as_generator, limited_blas_threads, threads_for
 from robustrank.inputs.tables import TableInput, table_input
 from robustrank.linalg import Factors
-from robustrank.result import Certificate, Check, Result, SampledObservations, Status
+from robustrank.result import Certificate, Check, Result, SampledObservations
 from robustrank.run import Callback, Progress, Run
 from robustrank.tables import (
     CleanTable,
     Explained,
+    FactorNormal,
     TableModel,
     Values,
     first_model,
     first_units,
     fit_table,
     held_out,
+    model_of,
     mostly_wrong,
+    refitted,
     typical_error,
 )
 from robustrank.tables.units import Indices
@@ -33,6 +36,7 @@ from robustrank.tables.units import Indices
 # Residuals of most cells of tables that may have a low rank exactly, in robust units: those of 30
 # tables of exact rank, with up to 10 % wrong cells, are at most 0.1.
 _NEARLY = 0.2
+_LOW = 10  # cells of the shorter side for each dimension of a low rank with noise
 _MOST_WRONG = 0.5  # of the cells of a row that is not wrong altogether
 # Of a longer table, the model is fitted to this number of random rows, at least 20 for each column:
 # with more, the errors of predictions would decrease by less than 3 %.
@@ -146,23 +150,29 @@ def _cleaned(
                 for transposed in _orientations(values, center)
             ]
             best = min(fits, key=_Fit.error) if len(fits) > 1 else fits[0]
-            sample, model, transposed = best.sample, best.model, best.transposed
-            explained = best.explained
-            report = watch.during("held out", transposed)
-            errors = held_out(sample, model, explained, rng, report, transposed=transposed)
-            if sample.size < values.size:
-                explained = model.explain(values.T if transposed else values)
-            found = CleanTable.of(values, model, explained, errors, transposed=transposed)
+            found = best.explains(values)
             if _is_nearly_exact(found):
-                exact = _exact(found, rng, run)
+                exact, noisy = _of_low_rank(found, rng, run)
+                if noisy is not None:
+                    best = best.with_factors(noisy, watch)
+            report = watch.during("held out", best.transposed)
+            errors = held_out(
+                best.sample, best.model, best.explained, rng, report, transposed=best.transposed
+            )
+            found = replace(best.explains(values), held_out=errors)
         if found is None:
             model, transposed = watch.latest or (
                 first_model(values, first_units(values, center)),
                 False,
             )
-            explained = model.explain(values.T if transposed else values)
-            found = CleanTable.of(values, model, explained, transposed=transposed)
+            found = _explained(values, model, transposed)
         return _result(data, found, exact, run, watch.steps)
+
+
+def _explained(values: Values, model: TableModel, transposed: bool) -> CleanTable:
+    """The table as a model explains it."""
+    explained = model.explain(values.T if transposed else values)
+    return CleanTable.of(values, model, explained, transposed=transposed)
 
 
 def _orientations(values: Values, center: bool) -> list[bool]:
@@ -190,6 +200,21 @@ class _Fit:
         units = self.model.units
         scale = units.scale * units.sizes(self.sample)
         return typical_error(self.explained.expected, self.sample, scale)
+
+    def explains(self, values: Values) -> CleanTable:
+        """The table as the model explains it."""
+        if self.sample.size < values.size:
+            return _explained(values, self.model, self.transposed)
+        return CleanTable.of(values, self.model, self.explained, transposed=self.transposed)
+
+    def with_factors(self, found: Result, watch: _Watch) -> _Fit:
+        """A fit that starts from the factors of a matrix of low rank with noise."""
+        right = np.mean(np.asarray(found.outliers), axis=1) <= _MOST_WRONG
+        normal = FactorNormal.of_low_rank(found.left[right], found.right, found.noise)
+        units = replace(self.model.units, skewness=np.zeros_like(self.model.units.skewness))
+        report = watch.during("factors", self.transposed)
+        model = refitted(model_of(units, normal), self.sample, report)
+        return _Fit(self.sample, model, model.explain(self.sample), self.transposed)
 
 
 def _fit(
@@ -249,36 +274,44 @@ def _is_nearly_exact(found: CleanTable) -> bool:
     return bool(np.median(residual[used]) <= _NEARLY) if used.any() else False
 
 
-def _exact(found: CleanTable, rng: np.random.Generator, run: Run) -> Result | None:
-    """A matrix of exactly low rank, in robust units; None if there is none.
+def _of_low_rank(
+    found: CleanTable, rng: np.random.Generator, run: Run
+) -> tuple[Result | None, Result | None]:
+    """A matrix of exactly low rank, in robust units; or one with noise, of some rows.
 
-    The search ends where that for a matrix with noise would begin, which takes much longer and
-    predicts cells no better than the model does. Of a long table, some rows are tried first.
+    Of a long table, some rows are tried first.
     """
     rows, columns = found.sizes
     scaled = (found.given / rows - found.center) / columns
     scaled = np.where(np.isinf(found.given), np.inf, scaled)
     some = _sample(scaled, rng)
-    if some is not scaled and _recovered(some, rng, run) is None:
-        return None
-    return _recovered(scaled, rng, run)
+    result = _certified(some, rng, run)
+    if result is None or result.noise > 0:
+        centered = found.model.units.centered
+        return None, result if centered else None
+    return result if some is scaled else _certified(scaled, rng, run), None
 
 
-def _recovered(scaled: Values, rng: np.random.Generator, run: Run) -> Result | None:
-    """The certified low-rank matrix of a table; None if there is none, or no time is left."""
+def _certified(scaled: Values, rng: np.random.Generator, run: Run) -> Result | None:
+    """The certified low-rank matrix of a table; None if there is none, or no time is left.
+
+    With noise, the search ends where the rank would no longer be low: that takes much longer, and
+    predicts cells no better than the normal model does.
+    """
     left = None if run.ends is None else max(run.ends - run.began - run.seconds, 0.0)
     if left == 0.0:
         return None
 
     def stop(progress: Progress) -> bool:
         run.report(progress)
-        return progress.stage.startswith("noise")
+        noise, _, rank = progress.stage.partition("noise, rank ")
+        return noise == "" and _LOW * int(rank) > min(scaled.shape)
 
     result = complete(scaled, rng=rng, callback=stop, time_limit=left)
-    return result if result.status is Status.RECOVERED else None
+    return result if result.certified else None
 
 
-def _of_low_rank(found: CleanTable, exact: Result) -> CleanTable:
+def _as_low_rank(found: CleanTable, exact: Result) -> CleanTable:
     """The table as a certified low-rank matrix explains it, where that is determined."""
     decided = np.ones(found.given.shape, bool)
     decided[exact.undecided_rows], decided[:, exact.undecided_columns] = False, False
@@ -311,7 +344,7 @@ def _result(
         certificate, noise, solver = _certificate(found), math.nan, "normal model"
         undecided = np.zeros(0, int), np.flatnonzero(found.empty_columns)
     else:
-        found = _of_low_rank(found, exact)
+        found = _as_low_rank(found, exact)
         rows, columns = found.sizes
         left, right = rows * np.asarray(exact.left), columns[:, None] * np.asarray(exact.right)
         if found.model.units.centered:

@@ -12,14 +12,13 @@ from robustrank.backend import limited_blas_threads, threads_for
 from robustrank.completion import LowRankStream
 from robustrank.result import Result, Status
 from robustrank.run import Progress
-from robustrank.tables import CleanTable, TableStream, Values, first_model, robust_units
+from robustrank.tables import MANY, CleanTable, TableStream, Values, first_model, robust_units
 
 # Rows for each component of data of low rank, so that 30 % of wrong entries are found. After a
 # change, the normal model is tried as soon as there are this many rows for each column.
 _ROWS_FOR_EACH_COMPONENT = 5
 _LEAST_ROWS = 500  # of the first fit of the normal model: the scale of a column is accurate to 5 %
 _GROWTH = 1.25  # of the kept rows, before the model is fitted to them again
-_WIDE = 200  # columns; with more, the normal model is slow, and a low rank is tried first
 _FAR = 5.0  # robust deviations; entries beyond are not used to find a row space
 
 RowModel = TableStream | LowRankStream
@@ -140,7 +139,7 @@ class Stream:
     def _fitted(self, rows: Values) -> tuple[RowModel, Result | None]:
         """A model of all these rows."""
         columns = rows.shape[1]
-        if columns > _WIDE:
+        if columns > MANY:
             was_exact = isinstance(self.model, LowRankStream) and self.model.exact
             found = self._of_low_rank(rows, self.rank, noise=not was_exact)
             if found is not None:
@@ -198,7 +197,7 @@ def _enough(model: RowModel) -> int:
     columns = int(model.empty.size)
     if isinstance(model, TableStream):
         many = max(_LEAST_ROWS, ROWS_FOR_EACH_COLUMN * columns)
-        return columns if columns > _WIDE else many
+        return columns if columns > MANY else many
     return _ROWS_FOR_EACH_COMPONENT * _numbers(model)
 
 
@@ -211,7 +210,7 @@ def _row_space(rows: Values, rank: int | None, seed: int, *, noise: bool) -> Low
     units = robust_units(rows)
     scaled, beyond = units.of(rows)
     far = beyond | (np.abs(scaled) > _FAR)
-    if rows.shape[1] > _WIDE:  # noise is equal in the units of the data
+    if rows.shape[1] > MANY:  # noise is equal in the units of the data
         scale = np.full_like(units.scale, np.median(units.scale))
         units = replace(units, scale=scale, limit=np.full_like(scale, np.inf))
         scaled, _ = units.of(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
@@ -18,6 +18,8 @@ _SHAPES = {
     **dict.fromkeys(("center", "scale", "limit", "skewness", "mean", "low", "high"), "p"),
     **dict.fromkeys(("counts", "errors", "trivial", "most_skill"), "p"),
     "covariance": "pp",
+    "loadings": "pk",
+    "noise": "p",
     "wrong_rows": "n",
     "wrong_columns": "p",
 }
@@ -49,7 +51,9 @@ def names(record: Any = CleanTable, name: str = PREFIX) -> set[str]:
     found: set[str] = set()
     for one, kind in get_type_hints(record).items():
         inside = f"{name}_{one}"
-        found |= names(kind, inside) if is_dataclass(kind) else {inside}
+        kinds = [part for part in get_args(kind) if is_dataclass(part)] or [kind]
+        for part in kinds:
+            found |= names(part, inside) if is_dataclass(part) else {inside}
     return found
 
 
@@ -57,6 +61,7 @@ def _record(record: Any, arrays: Arrays, name: str, sizes: dict[str, int]) -> An
     values: dict[str, Any] = {}
     for one, kind in get_type_hints(record).items():
         inside = f"{name}_{one}"
+        kind = _one_of(kind, arrays, inside)
         if is_dataclass(kind):
             turned = one == "model" and np.array_equal(arrays[f"{name}_transposed"], True)
             own = {"n": sizes["p"], "p": sizes["n"]} if turned else sizes
@@ -69,10 +74,21 @@ def _record(record: Any, arrays: Arrays, name: str, sizes: dict[str, int]) -> An
     return record(**values)
 
 
+def _one_of(kind: Any, arrays: Arrays, name: str) -> Any:
+    """Of the records that a field can have, the one whose arrays are there."""
+    records = [part for part in get_args(kind) if is_dataclass(part)]
+    there = [part for part in records if names(part, name) <= arrays.keys()]
+    _check(len(there) == 1 or not records, name)
+    return there[0] if records else kind
+
+
 def _checked(array: Any, one: str, name: str, sizes: dict[str, int], kind: Any) -> Any:
     expected = _KINDS[kind.__args__[1]]
     _check(array.dtype == expected, name)
-    _check(array.shape == tuple(sizes[size] for size in _SHAPES[one]), name)
+    expected_sizes = [sizes.get(size) for size in _SHAPES[one]]  # any number of factors
+    _check(array.ndim == len(expected_sizes), name)
+    pairs = zip(array.shape, expected_sizes, strict=True)
+    _check(all(size in (own, None) for own, size in pairs), name)
     return array
 
 

@@ -7,12 +7,15 @@ from robustrank.tables.clean_table import (
     mostly_wrong,
     noise_variances,
 )
+from robustrank.tables.factors import MANY, FactorNormal
 from robustrank.tables.held_out import HeldOut, held_out
 from robustrank.tables.model import (
     Explained,
     TableModel,
     first_model,
     fit_table,
+    model_of,
+    refitted,
     share,
     typical_error,
 )
@@ -21,8 +24,10 @@ from robustrank.tables.streaming import TableStream, recent_weights
 from robustrank.tables.units import Indices, Mask, Units, Values, first_units, robust_units
 
 __all__ = [
+    "MANY",
     "CleanTable",
     "Explained",
+    "FactorNormal",
     "HeldOut",
     "Indices",
     "Mask",
@@ -37,9 +42,11 @@ __all__ = [
     "fit_table",
     "held_out",
     "known_moments",
+    "model_of",
     "mostly_wrong",
     "noise_variances",
     "recent_weights",
+    "refitted",
     "robust_units",
     "share",
     "typical_error",

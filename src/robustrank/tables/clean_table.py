@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri, expit
 
-from robustrank.tables.draws import drawn_models, drawn_rows
+from robustrank.tables.draws import drawn_rows
+from robustrank.tables.factors import exceeding_noise
 from robustrank.tables.held_out import HeldOut
 from robustrank.tables.model import Explained, TableModel
 from robustrank.tables.normal import Normal
@@ -176,7 +177,7 @@ class CleanTable:
     def noise(self) -> Values:
         """The standard deviation of each column given all others, in its units."""
         normal, units = self.model.normal, self.model.units
-        deviation = units.deviation(normal.mean, 1 / np.sqrt(np.diagonal(normal.precision)))
+        deviation = units.deviation(normal.mean, np.sqrt(normal.conditional_variances))
         if not self.transposed:
             return deviation
         return np.asarray(np.median(deviation / units.scale) * self.sizes[1])
@@ -188,7 +189,7 @@ class CleanTable:
     @property
     def total_variance(self) -> float:
         """The sum of the variances of the columns in robust units, along all axes."""
-        total, (n, p) = float(np.trace(self.model.normal.covariance)), self.given.shape
+        total, (n, p) = float(self.model.normal.variances.sum()), self.given.shape
         return total * p / n if self.transposed else total
 
     def interval(self, rows: Indices, columns: Indices, width: float) -> tuple[Values, Values]:
@@ -218,7 +219,7 @@ class CleanTable:
         units, mean = self.model.units, self.model.mean
         sizes, scale = units.sizes(self._as_fitted(self.given)), units.scale
         count = len(self.components()[1])
-        axes, _ = _principal_axes(self.model.covariance_in_scales, count)
+        axes, _ = self.model.in_scales.axes(count)
         completed = (np.nan_to_num(self._as_fitted(self.filled()) / sizes) - mean) / scale
         left, right = completed @ axes.T, scale[:, None] * axes.T
         if units.centered:
@@ -248,9 +249,10 @@ class CleanTable:
         model, used = self.model, self._as_fitted(~self.replaced)
         sizes = model.units.sizes(self._as_fitted(self.given))
         scaled, _ = model.units.of(self._as_fitted(self.given) / sizes)
-        for normal in drawn_models(model.normal, self.rows_of_fit, model.weight, count, rng):
+        for _ in range(count):
+            normal = model.normal.drawn(self.rows_of_fit, model.weight, rng)
             if not model.units.centered:
-                normal = Normal(model.normal.mean, normal.covariance)
+                normal = normal.with_mean(model.normal.mean)
             drawn = np.clip(drawn_rows(normal, scaled, used, rng), model.low, model.high)
             values = self._as_fitted(model.units.original(drawn) * sizes)
             yield np.where(self.replaced, values, self.given)
@@ -264,8 +266,8 @@ class CleanTable:
         wrong, columns = self.wrong_rows, self.given.shape[1]
         if self.transposed:
             wrong, columns = self.wrong_columns, len(self.given)
-        used = self._as_fitted(~self.replaced)[~wrong]
-        return max(float(used.sum()) / columns, 1.0)
+        used: Mask = self._as_fitted(~self.replaced)[~wrong]
+        return float(max(used.sum() / columns, 1.0))
 
     def _transposed(self) -> CleanTable:
         """The same table, with rows and columns exchanged."""
@@ -300,17 +302,10 @@ def mostly_wrong(table: Values, wrong: Mask, wrong_rows: Mask) -> Mask:
 
 def components(model: TableModel, rows: float) -> tuple[Values, Values]:
     """The principal axes of the covariance in robust units that exceed noise, and the variances."""
-    normal, noise = model.normal, noise_variances(model, rows)
-    count = max(count_components(normal.covariance, noise, rows + model.weight), 1)
-    return _principal_axes(normal.covariance, count)
-
-
-def _principal_axes(covariance: Values, count: int) -> tuple[Values, Values]:
-    """The eigenvectors with the largest eigenvalues, and these."""
-    values, vectors = np.linalg.eigh(covariance)
-    axes = vectors.T[::-1][:count]
-    signs = np.sign(axes[np.arange(count), np.abs(axes).argmax(axis=1)])
-    return np.asarray(axes * signs[:, None]), np.asarray(values[::-1][:count])
+    normal = model.normal
+    sizes = normal.in_units_of(_above_rounding(noise_variances(model, rows), normal.variances))
+    count = exceeding_noise(sizes, len(normal.mean), rows + model.weight)
+    return normal.axes(max(count, 1))
 
 
 def noise_variances(model: TableModel, rows: float) -> Values:
@@ -319,18 +314,12 @@ def noise_variances(model: TableModel, rows: float) -> Values:
     What they leave in the rows that the model was fitted to is smaller, by chance.
     """
     chance = min(len(model.normal.mean) / (rows + model.weight), _MOST_CHANCE)
-    return np.asarray(1 / np.diagonal(model.normal.precision) / (1 - chance))
+    return np.asarray(model.normal.conditional_variances / (1 - chance))
 
 
-def count_components(covariance: Values, noise: Values, rows: float) -> int:
-    """The number of eigenvalues, in units of the noise, that noise alone would not give.
-
-    Those of the sample covariance of noise are at most (1 + √(p / n))² (Marchenko and Pastur).
-    """
-    sizes = np.sqrt(np.maximum(noise, _ROUNDING * np.diagonal(covariance)))
-    sizes = np.where(sizes > 0, sizes, 1.0)
-    values = np.linalg.eigvalsh(covariance / np.outer(sizes, sizes))
-    return int(np.sum(values > (1 + np.sqrt(len(values) / rows)) ** 2))
+def _above_rounding(noise: Values, variances: Values) -> Values:
+    found = np.maximum(noise, _ROUNDING * variances)
+    return np.where(found > 0, found, 1.0)
 
 
 def known_moments(
@@ -343,7 +332,9 @@ def known_moments(
     (mean, covariance), known = moments, np.flatnonzero(~empty)
     place, kept = np.ix_(known, known), np.zeros_like(covariance)
     kept[place] = covariance[place]
-    rank = count_components(covariance[place], noise[known], rows)
+    normal = Normal(mean[known], covariance[place])
+    sizes = normal.in_units_of(_above_rounding(noise[known], normal.variances))
+    rank = exceeding_noise(sizes, len(known), rows)
     return np.where(empty, np.nan, mean), kept, rank
 
 
@@ -357,7 +348,7 @@ def row_scores(model: TableModel, table: Values, found: tuple[Values, Values]) -
     filled = np.where(seen, table, explained.expected) / model.units.sizes(table)
     completed = model.units.of(filled)[0] - normal.mean
     rest = completed - completed @ axes.T @ axes
-    noise = np.maximum(np.diagonal(normal.covariance) - variances @ axes**2, _ROUNDING)
+    noise = np.maximum(normal.variances - variances @ axes**2, _ROUNDING)
     squares = np.where(seen, rest**2 / noise, np.nan)
     return _row_scores(completed, squares, found, explained.wrong_rows)
 

@@ -96,7 +96,7 @@ def held_out(
     If the table is ``transposed``, the errors are those of its rows.
 
     The fit goes on from the model, which has seen the cells; it forgets them in a few sweeps. If
-    there are fewer rows than columns, it might not forget them, and the fit starts anew.
+    its dimensions are not fewer than the rows, it might not forget them, and the fit starts anew.
     Hidden cells that contradict their prediction are wrong, and do not count, unless there are too
     many of them.
     """
@@ -106,7 +106,7 @@ def held_out(
     hidden = candidates & (stream.random(table.shape) < _SHARE)
     rest = np.where(hidden, np.nan, table)
     rows, columns = table.shape
-    start = model if rows > columns else first_model(rest, model.units)
+    start = model if rows > model.normal.dimensions else first_model(rest, model.units)
     again = refitted(start, rest, report)
     found = again.explain(rest)
     units, sizes = model.units, model.units.sizes(rest)

@@ -19,6 +19,7 @@ from typing import SupportsFloat
 import numpy as np
 from scipy.special import gammaln
 
+from robustrank.tables.factors import Distribution, FactorNormal
 from robustrank.tables.normal import Given, Normal
 from robustrank.tables.separated import separated_rows
 from robustrank.tables.shrinkage import shrunk
@@ -83,7 +84,7 @@ class TableModel:
     """The normal distribution of correct rows, in robust units, and the shares of wrong data."""
 
     units: Units
-    normal: Normal
+    normal: Distribution
     wrong_cells: float
     wrong_rows: float
     weight: float  # of the prior of the covariance, in rows
@@ -97,7 +98,7 @@ class TableModel:
         """The mean of each column, in the units of the data."""
         skewness, mean = self.units.skewness, self.normal.mean
         skewed = np.where(skewness == 0, 1.0, skewness)
-        shifted = skewed * mean + skewed**2 * np.diagonal(self.normal.covariance) / 2
+        shifted = skewed * mean + skewed**2 * self.normal.variances / 2
         return self.units.unscaled(np.where(skewness == 0, mean, np.expm1(shifted) / skewed))
 
     @cached_property
@@ -106,18 +107,30 @@ class TableModel:
         return self._covariance(self.units.scale)
 
     @property
-    def covariance_in_scales(self) -> Values:
-        """The same in scales; it is finite where the squares of the units of the data are not."""
-        return self._covariance(np.ones_like(self.units.scale))
+    def in_scales(self) -> Distribution:
+        """The same in scales; it is finite where the squares of the units of the data are not.
+
+        With many columns, skewed ones are transformed as if their curves were straight.
+        """
+        normal = self.normal
+        if isinstance(normal, Normal):
+            return Normal(normal.mean, self._covariance(np.ones_like(self.units.scale)))
+        sizes = self._slopes
+        return FactorNormal(normal.mean, sizes[:, None] * normal.loadings, sizes**2 * normal.noise)
 
     def _covariance(self, units: Values) -> Values:
         skewness, covariance = self.units.skewness, self.normal.covariance
-        slopes = skewness * self.normal.mean + skewness**2 * np.diagonal(covariance) / 2
         products = np.outer(skewness, skewness)
         both = np.where(products == 0, 1.0, products)
         found = np.where(products == 0, covariance, np.expm1(both * covariance) / both)
-        sizes = units * np.exp(slopes)
+        sizes = units * self._slopes
         return found * np.outer(sizes, sizes)
+
+    @property
+    def _slopes(self) -> Values:
+        """The mean slopes of the curves that transform skewed columns back."""
+        skewness, normal = self.units.skewness, self.normal
+        return np.exp(skewness * normal.mean + skewness**2 * normal.variances / 2)
 
     def explain(self, table: Values) -> Explained:
         """Compare each cell of rows, also of new ones, with the others of its row."""
@@ -147,6 +160,13 @@ class TableModel:
         residual = data.scaled - self.units.of(found.expected / sizes)[0]
         odds = self._cells(data).log_odds(residual**2, found.variance)
         return np.asarray(data.beyond | (odds > 0))
+
+    def range_with(self, given: Given) -> tuple[Values, Values]:
+        """The range of predictions after a fit to used values; infinite for a known low rank."""
+        normal = self.normal
+        if isinstance(normal, FactorNormal) and normal.most:
+            return np.full_like(normal.mean, -np.inf), np.full_like(normal.mean, np.inf)
+        return _range_of(given, self.units)
 
     def _cells(self, data: Data) -> Cells:
         return Cells(data.scaled, data.usable, self.units.tested, self.wrong_cells)
@@ -279,7 +299,7 @@ def _converged(model: TableModel, data: Data, excluded: Mask, report: Report | N
         previous, model = model, _estimated(model, data, used, given, wrong_rows)
         if report is not None:
             report((sweep + 1) / _SWEEPS, model)
-        if _change(previous.normal, model.normal) < _TOLERANCE:
+        if previous.normal.change(model.normal) < _TOLERANCE:
             break
     return replace(model, sweeps=sweep + 1)
 
@@ -288,8 +308,12 @@ def first_model(table: Values, units: Units | None = None) -> TableModel:
     """The model from which the fit starts, in robust units by default."""
     units = first_units(table) if units is None else units
     data = Data.of(table, units)
-    normal = first_normal(data.scaled, data.usable, units.tested)
-    nothing = np.zeros(data.scaled.shape[1])
+    return model_of(units, first_normal(data.scaled, data.usable, units.tested))
+
+
+def model_of(units: Units, normal: Distribution) -> TableModel:
+    """The model from which the fit starts with a distribution of the rows."""
+    nothing = np.zeros_like(normal.mean)
     return TableModel(units, normal, _SHARES[1], _SHARES[1], math.nan, 0.0, nothing, nothing)
 
 
@@ -307,15 +331,14 @@ def _estimated(
     completed = given.completed()
     mean = completed.mean(axis=0) * model.units.centered
     centered = completed - mean
-    unknown, place = given.unknown.copy(), np.arange(centered.shape[1])
-    unknown[place, place] += np.maximum(SMALLEST * count - np.sum(centered**2, axis=0), 0.0)
+    least = np.maximum(SMALLEST * count - np.sum(centered**2, axis=0), 0.0)
     unused = np.count_nonzero(~given.used, axis=1)
-    shrunken, weight = shrunk(centered, (unknown + unknown.T) / 2, unused)
-    low, high = range_of(given, model.units)
+    shrunken, weight = shrunk(model.normal, centered, given.unknown, least, unused)
+    low, high = model.range_with(given)
     rejected = np.count_nonzero(data.seen[rows] & ~used[rows])
     return replace(
         model,
-        normal=Normal(mean, shrunken),
+        normal=shrunken.with_mean(mean),
         wrong_cells=share(rejected, np.count_nonzero(data.seen[rows])),
         wrong_rows=share(np.count_nonzero(wrong_rows), len(rows)),
         weight=weight,
@@ -325,7 +348,7 @@ def _estimated(
     )
 
 
-def range_of(given: Given, units: Units) -> tuple[Values, Values]:
+def _range_of(given: Given, units: Units) -> tuple[Values, Values]:
     """The range of the used values of each column, and some more."""
     low = np.where(given.used, given.table, np.inf).min(axis=0)
     high = np.where(given.used, given.table, -np.inf).max(axis=0)
@@ -353,10 +376,3 @@ def _usual_distance(given: Given) -> float:
     of_normal = math.sqrt(2 / max(float(np.median(given.used.sum(axis=1))), 1.0))
     limit = middle + FAR * max(float(spread), of_normal)
     return float(np.exp(np.minimum(limit, _LARGEST_LOGARITHM)))
-
-
-def _change(before: Normal, after: Normal) -> float:
-    """The largest change of the covariance, in units of the deviations."""
-    deviations = np.sqrt(np.diagonal(after.covariance))
-    difference = np.abs(after.covariance - before.covariance)
-    return float(np.max(difference / np.outer(deviations, deviations)))

@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -27,6 +27,17 @@ from robustrank.tables.units import Indices, Mask, Values
 _BLOCK = 4_000_000  # numbers in the largest array of a block of rows
 ROUNDING = 1e-12  # the least precision of a cell given the others, relative to Ω_jj
 LOG_2_PI = math.log(2 * math.pi)
+
+
+class HasCovariance(Protocol):
+    """A distribution with a mean and a covariance."""
+
+    @property
+    def mean(self) -> Values:
+        """The mean of the rows."""
+
+    def times(self, vectors: Values) -> Values:
+        """Row vectors times the covariance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +53,85 @@ class Normal:
         inverse = np.linalg.inv(self.covariance)
         return np.asarray((inverse + inverse.T) / 2)
 
+    @property
+    def dimensions(self) -> int:
+        """The number of its dimensions without noise."""
+        return len(self.mean)
+
+    @property
+    def variances(self) -> Values:
+        """The variance of each column."""
+        return np.diagonal(self.covariance)
+
+    @property
+    def conditional_variances(self) -> Values:
+        """The variance of each column given all others."""
+        return np.asarray(1 / np.diagonal(self.precision))
+
+    def times(self, vectors: Values) -> Values:
+        """Row vectors times the covariance."""
+        return np.asarray(vectors @ self.covariance)
+
+    def full(self) -> Normal:
+        """The same distribution; see ``factors.FactorNormal``."""
+        return self
+
+    def with_mean(self, mean: Values) -> Normal:
+        """The same distribution about another mean."""
+        return replace(self, mean=mean)
+
+    def change(self, after: HasCovariance) -> float:
+        """The largest change of a covariance to that of another one, in its deviations."""
+        if not isinstance(after, Normal):
+            return math.inf
+        deviations = np.sqrt(after.variances)
+        difference = np.abs(after.covariance - self.covariance)
+        return float((difference / np.outer(deviations, deviations)).max(initial=0.0))
+
+    def in_units_of(self, noise: Values) -> Values:
+        """The eigenvalues if the columns are divided by deviations of noise."""
+        sizes = np.sqrt(noise)
+        return np.asarray(np.linalg.eigvalsh(self.covariance / np.outer(sizes, sizes)))
+
+    def axes(self, count: int) -> tuple[Values, Values]:
+        """The eigenvectors of the covariance with the largest eigenvalues, (count, p), and these.
+
+        Their largest entries are positive.
+        """
+        values, vectors = np.linalg.eigh(self.covariance)
+        return with_signs(vectors.T[::-1][:count]), np.asarray(values[::-1][:count])
+
+    def random(self, rows: int, rng: np.random.Generator) -> Values:
+        """Random rows."""
+        return np.asarray(self.mean + rng.standard_normal((rows, len(self.mean))) @ self._root.T)
+
+    def drawn(self, rows: float, weight: float, rng: np.random.Generator) -> Normal:
+        """A distribution from the posterior: inverse Wishart, and a normal mean given that.
+
+        The posterior has the weight of the rows and of the prior, and the covariance as its mean.
+        """
+        columns = len(self.mean)
+        freedom = rows + weight + columns + 1
+        # The lower triangular factor of a Wishart matrix, by Bartlett's decomposition.
+        factor = np.tril(rng.standard_normal((columns, columns)), -1)
+        factor += np.diag(np.sqrt(rng.chisquare(freedom - np.arange(columns))))
+        inverse = np.linalg.inv(self._root_of_precision @ factor)
+        covariance = (freedom - columns - 1) * inverse.T @ inverse
+        shift = np.linalg.cholesky(covariance / rows) @ rng.standard_normal(columns)
+        return Normal(self.mean + shift, covariance)
+
     @cached_property
     def log_determinant(self) -> float:
         """log det Ω."""
         return float(np.linalg.slogdet(self.precision)[1])
 
-    def centered(self, table: Values, used: Mask) -> Values:
-        """The table minus the mean, zero where it is not used."""
-        return np.where(used, table - self.mean, 0.0)
+    @cached_property
+    def _root(self) -> Values:
+        return np.asarray(np.linalg.cholesky(self.covariance))
+
+    @cached_property
+    def _root_of_precision(self) -> Values:
+        return np.asarray(np.linalg.cholesky(self.precision))
 
     def given(self, table: Values, used: Mask, weights: Values | None = None) -> Given:
         """What the used cells of each row say about its cells.
@@ -61,7 +143,7 @@ class Normal:
         unknown = np.zeros_like(self.covariance)
         for rows in blocks(used):
             part = Unused.of(self.precision, used[rows])
-            centered = self.centered(table[rows], used[rows])
+            centered = np.where(used[rows], table[rows] - self.mean, 0.0)
             a[rows] = np.where(used[rows], part.applied(centered), 0.0)
             diagonal[rows] = np.where(used[rows], part.diagonal(), 0.0)
             variance[rows] = part.variance()
@@ -74,23 +156,24 @@ class Normal:
 class Given:
     """What the used cells of each row of a table say about its cells."""
 
-    normal: Normal
+    normal: HasCovariance
     table: Values
     used: Mask
     a: Values
     diagonal: Values  # of B
     unused_variance: Values
     log_determinant: Values
-    unknown: Values  # the sum over the rows of the covariance of their unused cells, (p, p)
+    # The sum over the rows of the covariance of their unused cells, or of the variances, (p,).
+    unknown: Values
 
-    def of_rows(self, rows: Indices) -> Given:
+    def of_rows(self, rows: Indices | Mask) -> Given:
         """The same for some rows; ``unknown`` stays that of all."""
         names = ("table", "used", "a", "diagonal", "unused_variance", "log_determinant")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     def completed(self) -> Values:
         """The values of the used cells, and the expected ones of the others."""
-        expected = self.normal.mean + self.a @ self.normal.covariance
+        expected = self.normal.mean + self.normal.times(self.a)
         return np.where(self.used, self.table, expected)
 
     def expected(self) -> Values:
@@ -109,7 +192,8 @@ class Given:
 
     def distances(self) -> Values:
         """The squared Mahalanobis distance of the used cells of each row from the mean."""
-        return np.asarray(np.sum(self.normal.centered(self.table, self.used) * self.a, axis=1))
+        centered = np.where(self.used, self.table - self.normal.mean, 0.0)
+        return np.asarray(np.sum(centered * self.a, axis=1))
 
     @cached_property
     def _left_out_variance(self) -> Values:
@@ -182,6 +266,12 @@ class Unused(NamedTuple):
         place = np.argmax(self.columns[:, None, :] == columns[:, :, None], axis=2)
         wide = np.take_along_axis(self.inverse, place[:, :, None], axis=1)
         return np.take_along_axis(wide, place[:, None, :], axis=2)
+
+
+def with_signs(axes: Values) -> Values:
+    """Axes of which the largest entry is positive."""
+    signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])
+    return np.asarray(axes * signs[:, None])
 
 
 def blocks(used: Mask) -> Iterator[Indices]:

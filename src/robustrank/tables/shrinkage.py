@@ -14,10 +14,14 @@ Otherwise completed rows would explain each other exactly if they are fewer than
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from robustrank.tables.factors import Distribution, FactorNormal, largest
+from robustrank.tables.normal import Normal
 from robustrank.tables.units import Indices, Values
 
 _WEIGHTS = 1e-5, 100.0  # the range of ν: absolutely, and for each row
@@ -25,48 +29,104 @@ _TRIED = 12  # values of ν between which a minimum is searched; there may be se
 _LEAST = 1e-9  # what is left of one without the leverage of a row, up to rounding
 
 
-def shrunk(rows: Values, unknown: Values, missing: Indices) -> tuple[Values, float]:
-    """The covariance, and the weight ν of its diagonal.
+def shrunk(
+    before: Distribution, rows: Values, unknown: Values, least: Values, missing: Indices
+) -> tuple[Distribution, float]:
+    """The distribution of rows about zero, like one before, and the weight ν of its diagonal.
 
     ``rows`` are completed and centered. The sum of the covariances of their missing cells is
-    ``unknown``; each row contributes to it in proportion to the number of these cells, ``missing``.
+    ``unknown``, or the sum of the variances if the distribution is one of factors; each row
+    contributes to it in proportion to the number of these cells, ``missing``. ``least`` is added to
+    the sums of squares of the columns.
     """
-    count = len(rows)
+    if isinstance(before, FactorNormal):
+        return _shrunk_factors(before, rows, unknown + least, missing)
+    count, columns = rows.shape
+    unknown = (unknown + unknown.T) / 2 + np.diag(least)
     scatter = rows.T @ rows + unknown
     deviations = np.sqrt(np.diagonal(scatter) / count)
     correlations = scatter / np.outer(deviations, deviations)
     values, vectors = np.linalg.eigh(correlations)
     squares = (rows / deviations @ vectors) ** 2
     rest = np.einsum("jk,jk->k", vectors, unknown / np.outer(deviations, deviations) @ vectors)
-    repeated = np.outer(missing / max(int(missing.sum()), 1), rest)
-    weight = _best_weight(np.maximum(values, 0.0), squares, repeated)
+    shares = missing / max(int(missing.sum()), 1)
+    spectrum = Spectrum(np.maximum(values, 0.0), squares, np.outer(shares, rest))
+    weight = spectrum.best_weight()
     np.fill_diagonal(correlations, np.diagonal(correlations) + weight)
     covariance = correlations * np.outer(deviations, deviations) / (count + weight)
-    return np.asarray((covariance + covariance.T) / 2), weight
+    return Normal(np.zeros(columns), (covariance + covariance.T) / 2), weight
 
 
-def _best_weight(values: Values, squares: Values, repeated: Values) -> float:
-    """The weight with the smallest loss."""
+def _shrunk_factors(
+    before: FactorNormal, rows: Values, unknown: Values, missing: Indices
+) -> tuple[FactorNormal, float]:
+    """The same with the largest components of the rows; the rest is noise of each column."""
+    count, columns = rows.shape
+    deviations = np.sqrt((np.sum(rows**2, axis=0) + unknown) / count)
+    scaled, own = rows / deviations, unknown / deviations**2
+    found = largest(scaled, before.most)
+    squares = (scaled @ found.vectors) ** 2
+    shares = missing / max(int(missing.sum()), 1)
+    typical, others = own.mean(), columns - len(found.values)
+    spectrum = Spectrum(
+        found.values + typical,
+        squares,
+        np.outer(shares, np.full(len(found.values), typical)),
+        np.maximum(np.sum(scaled**2, axis=1) - squares.sum(axis=1), 0.0),
+        shares * typical * others,
+        others,
+    )
+    weight = spectrum.best_weight()
+    part = deviations**2 / (count + weight)
+    loadings = np.sqrt(part)[:, None] * found.vectors * np.sqrt(found.values)
+    noise = part * (found.rest + own + weight)
+    return replace(before, mean=np.zeros(columns), loadings=loadings, noise=noise), weight
 
-    def loss(logarithm: float) -> float:
-        return _loss(math.exp(logarithm), values, squares, repeated)
 
-    least, most = math.log(_WEIGHTS[0]), math.log(_WEIGHTS[1] * len(squares))
-    tried = np.linspace(least, most, _TRIED)
-    best = int(np.argmin([loss(logarithm) for logarithm in tried]))
-    bounds = tried[max(best - 1, 0)], tried[min(best + 1, _TRIED - 1)]
-    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01})
-    return math.exp(found.x)
+class Spectrum(NamedTuple):
+    """The eigenvalues of a scatter matrix, and what each row contributes to them.
 
-
-def _loss(weight: float, values: Values, squares: Values, repeated: Values) -> float:
-    """Minus twice the log density of all rows, each given the others, up to a constant.
-
-    Without one row, the inverse of the scatter matrix follows from that with it by the leverage.
+    ``squares`` are those of the rows along the eigenvectors, ``repeated`` those of what missing
+    cells repeat, (n, k). The eigenvalues of ``others`` are taken to be equal, so that only the
+    contributions of the rows to their sum count, the ``noise``, and that of missing cells.
     """
-    (count, columns), total = squares.shape, len(squares) + weight - 1
-    inverse = 1 / (values + weight)
-    rest = (1 - np.minimum(squares @ inverse, 1.0)) * np.exp(-repeated @ inverse)
-    rest = np.maximum(rest, _LEAST)
-    determinants = count * float(np.sum(np.log(values + weight)) - columns * math.log(total))
-    return float(determinants + np.sum(np.log(rest) + total * (1 - rest) / rest))
+
+    values: Values
+    squares: Values
+    repeated: Values
+    noise: Values | float = 0.0
+    repeated_noise: Values | float = 0.0
+    others: int = 0
+
+    def best_weight(self) -> float:
+        """The weight of the prior with the smallest loss."""
+
+        def of(logarithm: float) -> float:
+            return self.loss(math.exp(logarithm))
+
+        least, most = math.log(_WEIGHTS[0]), math.log(_WEIGHTS[1] * len(self.squares))
+        tried = np.linspace(least, most, _TRIED)
+        best = int(np.argmin([of(logarithm) for logarithm in tried]))
+        bounds = tried[max(best - 1, 0)], tried[min(best + 1, _TRIED - 1)]
+        found = minimize_scalar(of, bounds=bounds, method="bounded", options={"xatol": 0.01})
+        return math.exp(found.x)
+
+    def loss(self, weight: float) -> float:
+        """Minus twice the log density of all rows, each given the others, up to a constant.
+
+        Without one row, the inverse of the scatter matrix follows from that with it by the
+        leverage.
+        """
+        count, total = len(self.squares), len(self.squares) + weight - 1
+        inverse = 1 / (self.values + weight)
+        rest = 1 - np.minimum(self.squares @ inverse, 1.0)
+        repeated = self.repeated @ inverse
+        if self.others:
+            own = np.sum(self.repeated_noise) + np.maximum(np.sum(self.noise) - self.noise, 0.0)
+            other = own / self.others + weight
+            repeated = repeated + self.repeated_noise / other
+        rest = np.maximum(rest * np.exp(-repeated), _LEAST)
+        rows = np.log(rest) + total * (1 - rest) / rest
+        if self.others:
+            rows += self.others * np.log(other / total) + total * self.noise / other
+        return count * float(np.sum(np.log((self.values + weight) / total))) + float(np.sum(rows))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from robustrank.tables.factors import MANY, Distribution, FactorNormal, largest
 from robustrank.tables.normal import Normal
 from robustrank.tables.units import Mask, Values
 
@@ -22,26 +23,47 @@ def wrapped(table: Values) -> Values:
     return np.where(size < _LINEAR, table, tail)
 
 
-def first_normal(table: Values, usable: Mask, tested: Mask) -> Normal:
+def first_normal(table: Values, usable: Mask, tested: Mask) -> Distribution:
     """The covariance of values in robust units, about zero; wrapped in columns that are tested.
 
     Rows that are larger than usual have the influence of a row of usual size.
     """
-    rows, columns = table.shape
     far = ((np.abs(table) > FAR) & usable & tested).sum(axis=1) > MOST_FAR * usable.sum(axis=1)
     used = (usable & ~far[:, None]).astype(float)
     values = np.where(tested, wrapped(table), table) * used
     weights = _influence(values, used)[:, None]
     values, used = weights * values, weights * used
+    return _first_full(values, used) if table.shape[1] <= MANY else _first_factors(values, used)
+
+
+def _first_full(values: Values, used: Values) -> Normal:
+    """The covariance of pairs of columns, which may be negative, made positive."""
+    rows, columns = values.shape
     covariance = values.T @ values / np.maximum(used.T @ used, 1)
     deviations = np.sqrt(np.diagonal(covariance))
     deviations = np.where(deviations > 0, deviations, 1.0)
     correlations = np.clip(covariance / np.outer(deviations, deviations), -1, 1)
-    values, vectors = np.linalg.eigh(correlations)  # of pairs of columns, so it may be negative
+    values, vectors = np.linalg.eigh(correlations)
     correlations = (vectors * np.maximum(values, 0)) @ vectors.T
-    shrinkage = max(columns / rows, _LEAST_SHRINKAGE)
+    shrinkage = _shrinkage(rows, columns)
     correlations = (correlations + shrinkage * np.eye(columns)) / (1 + shrinkage)
     return Normal(np.zeros(columns), correlations * np.outer(deviations, deviations))
+
+
+def _first_factors(values: Values, used: Values) -> FactorNormal:
+    """The largest components of the values, as if unused ones were zero."""
+    rows, columns = values.shape
+    deviations = np.sqrt(np.sum(values**2, axis=0) / np.maximum(np.sum(used**2, axis=0), 1))
+    deviations = np.where(deviations > 0, deviations, 1.0)
+    found = largest(values / deviations / np.sqrt(np.maximum(np.sum(used**2, axis=0), 1)))
+    shrinkage = _shrinkage(rows, columns)
+    part = deviations**2 / (1 + shrinkage)
+    loadings = np.sqrt(part)[:, None] * found.vectors * np.sqrt(found.values)
+    return FactorNormal(np.zeros(columns), loadings, part * (found.rest + shrinkage))
+
+
+def _shrinkage(rows: int, columns: int) -> float:
+    return max(columns / rows, _LEAST_SHRINKAGE)
 
 
 def _influence(values: Values, used: Values) -> Values:

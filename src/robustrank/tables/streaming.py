@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robustrank.tables.clean_table import known_moments, noise_variances
-from robustrank.tables.model import SMALLEST, Data, Explained, TableModel, range_of, share
+from robustrank.tables.model import SMALLEST, Data, Explained, TableModel, share
 from robustrank.tables.normal import Normal
 from robustrank.tables.units import Mask, Units, Values
 
@@ -53,6 +53,7 @@ class TableStream:
         size = table.shape[1]
         sums = np.zeros(size), np.zeros((size, size)), np.zeros(2), np.zeros(2)
         empty = np.asarray(~np.isfinite(table).any(axis=0))
+        model = replace(model, normal=model.normal.full())
         return cls(model, empty, 0.0, *sums)._with(table, forgetting)
 
     def updated(self, table: Values, forgetting: float = 1.0) -> TableStream:
@@ -100,7 +101,7 @@ class TableStream:
         seen = data.seen[right]
         rejected = own @ np.array([(seen & ~used[right]).sum(axis=1), seen.sum(axis=1)]).T
         if right.any():
-            low, high = range_of(given, model.units)
+            low, high = model.range_with(given)
             low, high = np.minimum(model.low, low), np.maximum(model.high, high)
             model = replace(model, low=low, high=high)
         return replace(

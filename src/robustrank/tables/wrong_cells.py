@@ -16,11 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtri
 
+from robustrank.tables.factors import Distribution, FactorNormal
 from robustrank.tables.normal import LOG_2_PI, ROUNDING, Given, Normal, Unused, blocks
 from robustrank.tables.units import Indices, Mask, Values
 
 _MOST = 0.5  # of the cells of a row can be rejected
 _MEDIAN = chdtri(1, 0.5)  # of the square of a standard normal number
+_PART = 0.1  # of the largest log odds in a row: such cells are rejected together among many
 _PRIOR = 4.0  # cells with noise of the usual size that are added to those of each row
 
 
@@ -66,8 +68,10 @@ def row_scales(used: Mask, a: Values, diagonal: Values) -> Values:
     return np.asarray(np.maximum((_PRIOR + counts * typical) / (_PRIOR + counts), 1.0))
 
 
-def consistent_cells(normal: Normal, cells: Cells) -> Mask:
+def consistent_cells(normal: Distribution, cells: Cells) -> Mask:
     """The usable cells that do not contradict the others of their row."""
+    if isinstance(normal, FactorNormal):
+        return _consistent_among_many(normal, cells)
     given = normal.given(cells.table, cells.usable)
     squares = (given.a * given.variance()) ** 2
     odds = np.where(cells.usable, cells.log_odds(squares, given.variance()), -np.inf)
@@ -75,10 +79,42 @@ def consistent_cells(normal: Normal, cells: Cells) -> Mask:
     kept = cells.usable.copy()
     for block in blocks(cells.usable[suspicious]):
         rows = np.flatnonzero(suspicious)[block]
-        search = _Search(given.of_rows(rows), cells.of(rows))
+        search = _Search(normal, given.of_rows(rows), cells.of(rows))
         search.reject()
         kept[rows] = search.used | search.taken_back()
     return kept
+
+
+def _consistent_among_many(normal: FactorNormal, cells: Cells) -> Mask:
+    """The same for many columns, of which none says much about the factors alone.
+
+    So in each step all cells are rejected that look nearly as wrong as the worst of their row, and
+    those that agree with the rest are taken back together.
+    """
+    used, rows = cells.usable.copy(), np.arange(len(cells.usable))
+    least = used.sum(axis=1) - np.floor(_MOST * used.sum(axis=1))
+    given = first = normal.given(cells.table, used)
+    while len(rows):
+        some = cells.of(rows)
+        squares = (given.a * given.variance()) ** 2
+        odds = np.where(used[rows], some.log_odds(squares, given.variance()), -np.inf)
+        worst = np.maximum(odds.max(axis=1), 0.0)
+        wrong = odds > _PART * worst[:, None]
+        wrong &= (used[rows].sum(axis=1) - wrong.sum(axis=1) >= least[rows])[:, None]
+        used[rows] &= ~wrong
+        more = wrong.any(axis=1)
+        rows = rows[more]
+        given = normal.given(cells.table[rows], used[rows], like=given.of_rows(more))
+    rejected = cells.usable & ~used
+    rows = np.flatnonzero(rejected.any(axis=1))
+    given = normal.given(cells.table[rows], used[rows], like=first.of_rows(rows))
+    some = cells.of(rows)
+    scales = row_scales(used[rows], given.a, given.diagonal)[:, None]
+    squares = (some.table - given.completed()) ** 2
+    back = some.log_odds(squares, given.variance() * scales) <= 0
+    given_back = used.copy()
+    given_back[rows] |= rejected[rows] & back
+    return given_back
 
 
 class _Search:
@@ -87,10 +123,10 @@ class _Search:
     If cell j is rejected, B loses v vᵀ with v = B_j / √B_jj. These vectors are kept instead of B.
     """
 
-    def __init__(self, given: Given, cells: Cells) -> None:
-        self._normal, self._cells = given.normal, cells
+    def __init__(self, normal: Normal, given: Given, cells: Cells) -> None:
+        self._normal, self._cells = normal, cells
         self.used = cells.usable.copy()
-        self._unused = Unused.of(given.normal.precision, self.used)
+        self._unused = Unused.of(normal.precision, self.used)
         self._a, self._diagonal = given.a.copy(), given.diagonal.copy()
         self._rejected: list[Values] = []
 

@@ -1,0 +1,125 @@
+"""A normal distribution with few factors is the one with the same covariance as a matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tables import some
+
+from robustrank.tables import Normal
+from robustrank.tables.factors import FactorNormal, exceeding_noise, largest
+from robustrank.tables.normal import Given
+from robustrank.tables.units import Values
+
+
+def distribution(columns: int = 12, factors: int = 3, seed: int = 0) -> FactorNormal:
+    rng = np.random.default_rng(seed)
+    loadings = rng.standard_normal((columns, factors))
+    return FactorNormal(rng.standard_normal(columns), loadings, rng.uniform(0.1, 1, columns))
+
+
+def both(share: float, rows: int = 30) -> tuple[Given, Given]:
+    """What the used cells say by the factors, and by the matrix."""
+    normal = distribution()
+    table = normal.random(rows, np.random.default_rng(1))
+    used = ~some(table.shape, share)
+    weights = np.linspace(0.5, 2.0, rows)
+    return normal.given(table, used, weights), normal.full().given(table, used, weights)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.8, 1.0])
+@pytest.mark.parametrize("what", ["expected", "variance", "completed", "log_density", "distances"])
+def test_cells_are_predicted_as_by_the_matrix(what: str, share: float) -> None:
+    by_factors, by_matrix = both(share)
+    np.testing.assert_allclose(getattr(by_factors, what)(), getattr(by_matrix, what)(), rtol=1e-8)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.8])
+def test_the_uncertainty_of_unused_cells_is_that_of_the_matrix(share: float) -> None:
+    by_factors, by_matrix = both(share)
+    np.testing.assert_allclose(by_factors.unknown, np.diagonal(by_matrix.unknown), rtol=1e-9)
+
+
+def test_variances_can_be_about_those_with_a_few_more_used_cells() -> None:
+    normal = distribution(columns=300)
+    table = normal.random(20, np.random.default_rng(1))
+    used, fewer = ~some(table.shape, 0.1), ~some(table.shape, 0.12, seed=1)
+    fewer &= used
+    exact = normal.given(table, fewer)
+    about = normal.given(table, fewer, like=normal.given(table, used))
+    np.testing.assert_allclose(about.completed(), exact.completed(), rtol=1e-9)
+    np.testing.assert_allclose(about.variance(), exact.variance(), rtol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("by_factors", "by_matrix"),
+    [
+        (lambda one: one.variances, lambda full: full.variances),
+        (lambda one: one.conditional_variances, lambda full: full.conditional_variances),
+        (lambda one: one.times(np.eye(12)), lambda full: full.covariance),
+        (lambda one: one.axes(3)[0], lambda full: full.axes(3)[0]),
+        (lambda one: one.axes(3)[1], lambda full: full.axes(3)[1]),
+        (lambda one: one.covariance, lambda full: full.covariance),
+    ],
+)
+def test_moments_are_those_of_the_matrix(by_factors, by_matrix) -> None:  # type: ignore[no-untyped-def]
+    normal = distribution()
+    np.testing.assert_allclose(by_factors(normal), by_matrix(normal.full()), rtol=1e-8, atol=1e-10)
+
+
+def test_random_rows_have_the_moments() -> None:
+    normal = distribution()
+    rows = normal.random(100_000, np.random.default_rng(0))
+    np.testing.assert_allclose(rows.mean(axis=0), normal.mean, atol=0.03)
+    np.testing.assert_allclose(np.cov(rows.T), normal.covariance, atol=0.1)
+
+
+@pytest.mark.parametrize("kind", [FactorNormal, Normal])
+def test_draws_scatter_about_the_distribution_as_estimates_from_the_rows_would(kind: type) -> None:
+    """The standard deviation of a covariance from n rows is √((c² + v w) / n)."""
+    one, rng = distribution(), np.random.default_rng(2)
+    normal = one if kind is FactorNormal else one.full()
+    found = np.array([normal.drawn(400.0, 0.0, rng).covariance for _ in range(400)])
+    variances = one.variances
+    expected = np.sqrt((one.covariance**2 + np.outer(variances, variances)) / 400)
+    np.testing.assert_allclose(found.mean(axis=0), one.covariance, atol=0.1)
+    ratio = found.std(axis=0) / expected
+    assert 0.85 < np.median(ratio) < 1.15
+
+
+def test_the_change_to_another_kind_is_infinite() -> None:
+    normal = distribution()
+    assert normal.change(normal) == 0
+    assert np.isinf(normal.change(normal.full()))
+    assert np.isinf(normal.full().change(normal))
+
+
+@pytest.mark.parametrize("shape", [(30, 80), (80, 30)])
+def test_the_largest_components_are_those_of_the_singular_values(shape: tuple[int, int]) -> None:
+    matrix: Values = np.random.default_rng(0).standard_normal(shape)
+    found = largest(matrix, 4)
+    _, sizes, axes = np.linalg.svd(matrix)
+    np.testing.assert_allclose(found.values[::-1], sizes[:4] ** 2)
+    np.testing.assert_allclose(np.abs(found.vectors.T[::-1] @ axes[:4].T), np.eye(4), atol=1e-9)
+    rest = matrix.T @ matrix - (found.vectors * found.values) @ found.vectors.T
+    np.testing.assert_allclose(found.rest, np.diagonal(rest), atol=1e-9)
+
+
+def test_the_mean_takes_a_dimension_of_a_matrix_of_low_rank() -> None:
+    rng = np.random.default_rng(0)
+    right = rng.standard_normal((40, 3))
+    left = np.column_stack([rng.standard_normal((100, 2)), np.ones(100)])
+    normal = FactorNormal.of_low_rank(left, right, noise=0.1)
+    assert normal.most == 2
+    np.testing.assert_allclose(normal.mean, right @ left.mean(axis=0))
+    np.testing.assert_allclose(normal.noise, 0.01)
+    np.testing.assert_allclose(
+        normal.loadings @ normal.loadings.T, right @ np.cov(left.T, bias=True) @ right.T, atol=1e-9
+    )
+
+
+def test_variances_of_noise_do_not_exceed_noise() -> None:
+    noise = np.random.default_rng(0).standard_normal((500, 50))
+    values = np.asarray(np.linalg.eigvalsh(noise.T @ noise / 500))
+    assert exceeding_noise(values, 50, 500.0) <= 1
+    assert exceeding_noise(np.append(values, 3.0), 50, 500.0) >= 1
