@@ -15,6 +15,7 @@ from experiments.tables.sources import Matrix
 class Filled:
     """A table without missing cells, and what a method says about it.
 
+    ``expected`` is what is predicted for each cell, also for those that look right.
     ``outliers`` and ``row_outliers`` are True where the method considers a cell or row wrong;
     ``standard_errors`` are those of a prediction of each cell, with its noise; ``covariance`` and
     ``mean`` describe the correct rows. ``claimed`` tells whether the method vouches for the result.
@@ -27,6 +28,7 @@ class Filled:
     covariance: Matrix | None = None
     mean: Matrix | None = None
     claimed: bool | None = None
+    expected: Matrix | None = None
 
 
 TableMethod = Callable[[Matrix], Filled]

@@ -34,7 +34,7 @@ def test_loss_is_minus_twice_the_log_density_of_left_out_rows(weight: float) -> 
         exact += np.linalg.slogdet(covariance)[1] + row @ np.linalg.solve(covariance, row)
     values, vectors = np.linalg.eigh(scatter)
     squares = (rows @ vectors) ** 2
-    spectrum = Spectrum(values, squares, np.zeros_like(squares))
+    spectrum = Spectrum(values, np.ones_like(values), squares, np.zeros_like(squares))
     assert spectrum.loss(weight) == pytest.approx(exact)
 
 
@@ -86,7 +86,7 @@ def test_the_weight_has_the_least_loss_of_all() -> None:
     rows = np.random.default_rng(2).standard_normal((40, 60))
     values, vectors = np.linalg.eigh(rows.T @ rows)
     values, squares = np.maximum(values, 0.0), (rows @ vectors) ** 2
-    spectrum = Spectrum(values, squares, np.zeros_like(squares))
+    spectrum = Spectrum(values, np.ones_like(values), squares, np.zeros_like(squares))
     found = spectrum.loss(spectrum.best_weight())
     others = [spectrum.loss(weight) for weight in np.geomspace(1e-5, 4e3, 200)]
     assert found <= min(others) + 1e-2 * abs(min(others))

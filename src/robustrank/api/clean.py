@@ -36,6 +36,8 @@ from robustrank.tables.units import Indices
 # Residuals of most cells of tables that may have a low rank exactly, in robust units: those of 30
 # tables of exact rank, with up to 10 % wrong cells, are at most 0.1.
 _NEARLY = 0.2
+# A low rank with noise is searched in rows with this number of cells, but not in fewer rows.
+_CELLS, _FEWEST = 50_000, 50
 _LOW = 10  # cells of the shorter side for each dimension of a low rank with noise
 _MOST_WRONG = 0.5  # of the cells of a row that is not wrong altogether
 # Of a longer table, the model is fitted to this number of random rows, at least 20 for each column:
@@ -233,8 +235,13 @@ def _fit(
 
 def _sample(values: Values, rng: np.random.Generator) -> Values:
     """The rows that the model is fitted to: all, or some of a long table."""
-    rows, columns = values.shape
-    most = max(_ROWS, ROWS_FOR_EACH_COLUMN * columns)
+    columns = values.shape[1]
+    return _chosen(values, max(_ROWS, ROWS_FOR_EACH_COLUMN * columns), rng)
+
+
+def _chosen(values: Values, most: int, rng: np.random.Generator) -> Values:
+    """The values, or the given number of random rows if there are more."""
+    rows = len(values)
     return values if rows <= most else values[np.sort(rng.choice(rows, most, replace=False))]
 
 
@@ -279,24 +286,27 @@ def _of_low_rank(
 ) -> tuple[Result | None, Result | None]:
     """A matrix of exactly low rank, in robust units; or one with noise, of some rows.
 
-    Of a long table, some rows are tried first.
+    Of a long table, some rows are tried first. With noise, which takes much longer, a part of them
+    has to be enough.
     """
     rows, columns = found.sizes
     scaled = (found.given / rows - found.center) / columns
     scaled = np.where(np.isinf(found.given), np.inf, scaled)
-    some = _sample(scaled, rng)
-    result = _certified(some, rng, run)
-    if result is None or result.noise > 0:
-        centered = found.model.units.centered
-        return None, result if centered else None
-    return result if some is scaled else _certified(scaled, rng, run), None
+    some, noisy = _sample(scaled, rng), found.model.units.centered
+    few = _chosen(some, max(_CELLS // scaled.shape[1], _FEWEST), rng)
+    result = _certified(some, noisy and few is some, rng, run)
+    if result is not None and result.noise == 0:
+        return result if some is scaled else _certified(scaled, False, rng, run), None
+    if result is None and noisy and few is not some:
+        result = _certified(few, True, rng, run)
+    return None, result if result is not None and result.noise > 0 else None
 
 
-def _certified(scaled: Values, rng: np.random.Generator, run: Run) -> Result | None:
+def _certified(scaled: Values, noisy: bool, rng: np.random.Generator, run: Run) -> Result | None:
     """The certified low-rank matrix of a table; None if there is none, or no time is left.
 
-    With noise, the search ends where the rank would no longer be low: that takes much longer, and
-    predicts cells no better than the normal model does.
+    Without noise, unless it is asked for; then the search ends where the rank would not be low. The
+    normal model predicts cells as well there.
     """
     left = None if run.ends is None else max(run.ends - run.began - run.seconds, 0.0)
     if left == 0.0:
@@ -304,8 +314,8 @@ def _certified(scaled: Values, rng: np.random.Generator, run: Run) -> Result | N
 
     def stop(progress: Progress) -> bool:
         run.report(progress)
-        noise, _, rank = progress.stage.partition("noise, rank ")
-        return noise == "" and _LOW * int(rank) > min(scaled.shape)
+        _, is_noise, rank = progress.stage.partition("noise, rank ")
+        return bool(is_noise) and not (noisy and _LOW * int(rank) <= min(scaled.shape))
 
     result = complete(scaled, rng=rng, callback=stop, time_limit=left)
     return result if result.certified else None

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from robustrank.tables.factors import Distribution, FactorNormal, largest
+from robustrank.tables.factors import Components, Distribution, FactorNormal, largest
 from robustrank.tables.normal import Normal
 from robustrank.tables.units import Indices, Values
 
@@ -50,7 +50,7 @@ def shrunk(
     squares = (rows / deviations @ vectors) ** 2
     rest = np.einsum("jk,jk->k", vectors, unknown / np.outer(deviations, deviations) @ vectors)
     shares = missing / max(int(missing.sum()), 1)
-    spectrum = Spectrum(np.maximum(values, 0.0), squares, np.outer(shares, rest))
+    spectrum = Spectrum(np.maximum(values, 0.0), np.ones(columns), squares, np.outer(shares, rest))
     weight = spectrum.best_weight()
     np.fill_diagonal(correlations, np.diagonal(correlations) + weight)
     covariance = correlations * np.outer(deviations, deviations) / (count + weight)
@@ -60,43 +60,44 @@ def shrunk(
 def _shrunk_factors(
     before: FactorNormal, rows: Values, unknown: Values, missing: Indices
 ) -> tuple[FactorNormal, float]:
-    """The same with the largest components of the rows; the rest is noise of each column."""
+    """The same with the largest components of the rows; the rest is noise of each column.
+
+    The weight is that with all components. It is the least one if the number of factors is known.
+    """
     count, columns = rows.shape
     deviations = np.sqrt((np.sum(rows**2, axis=0) + unknown) / count)
     scaled, own = rows / deviations, unknown / deviations**2
     found = largest(scaled, before.most)
-    squares = (scaled @ found.vectors) ** 2
-    shares = missing / max(int(missing.sum()), 1)
-    typical, others = own.mean(), columns - len(found.values)
-    spectrum = Spectrum(
-        found.values + typical,
-        squares,
-        np.outer(shares, np.full(len(found.values), typical)),
-        np.maximum(np.sum(scaled**2, axis=1) - squares.sum(axis=1), 0.0),
-        shares * typical * others,
-        others,
-    )
-    weight = spectrum.best_weight()
+    weight = _WEIGHTS[0] if before.most else _spectrum(scaled, own, found, missing).best_weight()
     part = deviations**2 / (count + weight)
     loadings = np.sqrt(part)[:, None] * found.vectors * np.sqrt(found.values)
     noise = part * (found.rest + own + weight)
     return replace(before, mean=np.zeros(columns), loadings=loadings, noise=noise), weight
 
 
+def _spectrum(rows: Values, unknown: Values, found: Components, missing: Indices) -> Spectrum:
+    """That of rows with their largest components, as if all other eigenvalues were equal."""
+    squares, typical = (rows @ found.vectors) ** 2, unknown.mean()
+    others = rows.shape[1] - len(found.values)
+    values = np.append(found.values, found.rest.sum() / others) + typical
+    times = np.append(np.ones(len(found.values)), others)
+    rest = np.maximum(np.sum(rows**2, axis=1) - squares.sum(axis=1), 0.0)
+    shares = missing / max(int(missing.sum()), 1)
+    repeated = np.outer(shares, typical * times)
+    return Spectrum(values, times, np.column_stack([squares, rest]), repeated)
+
+
 class Spectrum(NamedTuple):
     """The eigenvalues of a scatter matrix, and what each row contributes to them.
 
-    ``squares`` are those of the rows along the eigenvectors, ``repeated`` those of what missing
-    cells repeat, (n, k). The eigenvalues of ``others`` are taken to be equal, so that only the
-    contributions of the rows to their sum count, the ``noise``, and that of missing cells.
+    Equal eigenvalues are counted by ``times``. ``squares`` are those of the rows along their
+    eigenvectors, ``repeated`` those of what missing cells repeat, (n, k).
     """
 
     values: Values
+    times: Values
     squares: Values
     repeated: Values
-    noise: Values | float = 0.0
-    repeated_noise: Values | float = 0.0
-    others: int = 0
 
     def best_weight(self) -> float:
         """The weight of the prior with the smallest loss."""
@@ -120,13 +121,6 @@ class Spectrum(NamedTuple):
         count, total = len(self.squares), len(self.squares) + weight - 1
         inverse = 1 / (self.values + weight)
         rest = 1 - np.minimum(self.squares @ inverse, 1.0)
-        repeated = self.repeated @ inverse
-        if self.others:
-            own = np.sum(self.repeated_noise) + np.maximum(np.sum(self.noise) - self.noise, 0.0)
-            other = own / self.others + weight
-            repeated = repeated + self.repeated_noise / other
-        rest = np.maximum(rest * np.exp(-repeated), _LEAST)
-        rows = np.log(rest) + total * (1 - rest) / rest
-        if self.others:
-            rows += self.others * np.log(other / total) + total * self.noise / other
-        return count * float(np.sum(np.log((self.values + weight) / total))) + float(np.sum(rows))
+        rest = np.maximum(rest * np.exp(-self.repeated @ inverse), _LEAST)
+        determinant = float(self.times @ np.log((self.values + weight) / total))
+        return count * determinant + float(np.sum(np.log(rest) + total * (1 - rest) / rest))
