@@ -109,7 +109,7 @@ def test_the_mean_takes_a_dimension_of_a_matrix_of_low_rank() -> None:
     rng = np.random.default_rng(0)
     right = rng.standard_normal((40, 3))
     left = np.column_stack([rng.standard_normal((100, 2)), np.ones(100)])
-    normal = FactorNormal.of_low_rank(left, right, noise=0.1)
+    normal = FactorNormal.of_low_rank(left, right, np.full(40, 0.1))
     assert normal.most == 2
     np.testing.assert_allclose(normal.mean, right @ left.mean(axis=0))
     np.testing.assert_allclose(normal.noise, 0.01)

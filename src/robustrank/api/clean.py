@@ -15,7 +15,7 @@ from robustrank.backend import Seed, as_generator, limited_blas_threads, threads
 from robustrank.inputs.tables import TableInput, table_input
 from robustrank.linalg import Factors
 from robustrank.result import Certificate, Check, Result, SampledObservations
-from robustrank.run import Callback, Progress, Run
+from robustrank.run import Callback, Progress, Run, Stopped
 from robustrank.tables import (
     CleanTable,
     Explained,
@@ -26,12 +26,13 @@ from robustrank.tables import (
     first_units,
     fit_table,
     held_out,
+    left_out_errors,
     model_of,
     mostly_wrong,
     refitted,
     typical_error,
 )
-from robustrank.tables.units import Indices
+from robustrank.tables.units import MEDIAN_SIZE, Indices
 
 # Residuals of most cells of tables that may have a low rank exactly, in robust units: those of 30
 # tables of exact rank, with up to 10 % wrong cells, are at most 0.1.
@@ -154,14 +155,15 @@ def _cleaned(
             best = min(fits, key=_Fit.error) if len(fits) > 1 else fits[0]
             found = best.explains(values)
             if _is_nearly_exact(found):
-                exact, noisy = _of_low_rank(found, rng, run)
-                if noisy is not None:
-                    best = best.with_factors(noisy, watch)
+                exact, factors = _of_low_rank(found, rng, run)
+                if factors is not None:
+                    best = best.or_with(factors, rng, watch)
+                    found = best.explains(values)
             report = watch.during("held out", best.transposed)
             errors = held_out(
                 best.sample, best.model, best.explained, rng, report, transposed=best.transposed
             )
-            found = replace(best.explains(values), held_out=errors)
+            found = replace(found, held_out=errors)
         if found is None:
             model, transposed = watch.latest or (
                 first_model(values, first_units(values, center)),
@@ -209,14 +211,16 @@ class _Fit:
             return _explained(values, self.model, self.transposed)
         return CleanTable.of(values, self.model, self.explained, transposed=self.transposed)
 
-    def with_factors(self, found: Result, watch: _Watch) -> _Fit:
-        """A fit that starts from the factors of a matrix of low rank with noise."""
-        right = np.mean(np.asarray(found.outliers), axis=1) <= _MOST_WRONG
-        normal = FactorNormal.of_low_rank(found.left[right], found.right, found.noise)
+    def or_with(self, factors: FactorNormal, rng: np.random.Generator, watch: _Watch) -> _Fit:
+        """A fit that starts from a distribution, if it predicts left-out cells better."""
         units = replace(self.model.units, skewness=np.zeros_like(self.model.units.skewness))
         report = watch.during("factors", self.transposed)
-        model = refitted(model_of(units, normal), self.sample, report)
-        return _Fit(self.sample, model, model.explain(self.sample), self.transposed)
+        model = refitted(model_of(units, factors), self.sample, report)
+        other = _Fit(self.sample, model, model.explain(self.sample), self.transposed)
+        fits = (self, other)
+        wrong_rows = self.explained.wrong_rows | other.explained.wrong_rows
+        errors = left_out_errors(self.sample, [fit.model for fit in fits], ~wrong_rows, rng)
+        return other if errors[1] < errors[0] else self
 
 
 def _fit(
@@ -283,8 +287,8 @@ def _is_nearly_exact(found: CleanTable) -> bool:
 
 def _of_low_rank(
     found: CleanTable, rng: np.random.Generator, run: Run
-) -> tuple[Result | None, Result | None]:
-    """A matrix of exactly low rank, in robust units; or one with noise, of some rows.
+) -> tuple[Result | None, FactorNormal | None]:
+    """A matrix of exactly low rank, in robust units; or the distribution of one with noise.
 
     Of a long table, some rows are tried first. With noise, which takes much longer, a part of them
     has to be enough.
@@ -299,7 +303,18 @@ def _of_low_rank(
         return result if some is scaled else _certified(scaled, False, rng, run), None
     if result is None and noisy and few is not some:
         result = _certified(few, True, rng, run)
-    return None, result if result is not None and result.noise > 0 else None
+    noisy = result is not None and result.noise > 0
+    return None, _distribution(few, result) if noisy and result is not None else None
+
+
+def _distribution(scaled: Values, found: Result) -> FactorNormal:
+    """That of the rows of a matrix of low rank with noise that are not wrong."""
+    right = np.mean(np.asarray(found.outliers), axis=1) <= _MOST_WRONG
+    right[found.undecided_rows] = False
+    residual = np.abs(scaled - np.asarray(found.matrix))[right]
+    noise = np.nanmedian(np.where(np.isfinite(residual), residual, np.nan), axis=0) / MEDIAN_SIZE
+    noise = np.where(noise > 0, noise, found.noise)
+    return FactorNormal.of_low_rank(np.asarray(found.left)[right], np.asarray(found.right), noise)
 
 
 def _certified(scaled: Values, noisy: bool, rng: np.random.Generator, run: Run) -> Result | None:
@@ -312,12 +327,20 @@ def _certified(scaled: Values, noisy: bool, rng: np.random.Generator, run: Run) 
     if left == 0.0:
         return None
 
+    stopped: list[Stopped] = []
+
     def stop(progress: Progress) -> bool:
-        run.report(progress)
+        try:
+            run.report(progress)
+        except Stopped as reason:  # the callback of the user, which ends this run too
+            stopped.append(reason)
+            return True
         _, is_noise, rank = progress.stage.partition("noise, rank ")
         return bool(is_noise) and not (noisy and _LOW * int(rank) <= min(scaled.shape))
 
     result = complete(scaled, rng=rng, callback=stop, time_limit=left)
+    if stopped:
+        raise stopped[0]
     return result if result.certified else None
 
 

@@ -68,10 +68,10 @@ class NamedTable:
         Values of skewed columns are transformed.
         """
         table, units = self.table, self.table.model.units
-        given, expected = (
-            units.straightened(units.linear(X)) for X in (table.given, table.expected)
-        )
-        deviation = units.straightened_deviation(expected, table.deviation)
+        given, expected, deviation = table.given, table.expected, table.deviation
+        if units.skewness.any():
+            given, expected = (units.straightened(units.linear(X)) for X in (given, expected))
+            deviation = units.straightened_deviation(expected, deviation)
         with np.errstate(divide="ignore", invalid="ignore"):
             errors = given - expected
             known = np.where(deviation > 0, errors / deviation, 0.0)

@@ -8,7 +8,7 @@ from robustrank.tables.clean_table import (
     noise_variances,
 )
 from robustrank.tables.factors import MANY, FactorNormal
-from robustrank.tables.held_out import HeldOut, held_out
+from robustrank.tables.held_out import HeldOut, held_out, left_out_errors
 from robustrank.tables.model import (
     Explained,
     TableModel,
@@ -42,6 +42,7 @@ __all__ = [
     "fit_table",
     "held_out",
     "known_moments",
+    "left_out_errors",
     "model_of",
     "mostly_wrong",
     "noise_variances",

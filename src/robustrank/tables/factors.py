@@ -37,13 +37,23 @@ class Components(NamedTuple):
     rest: Values
 
 
+def needs_factors(table: Values) -> bool:
+    """Whether the columns are many, and more than twice the factors that are not much work."""
+    columns = table.shape[1]
+    return bool(columns > MANY and 2 * _most_factors(table) < columns)
+
+
+def _most_factors(table: Values) -> int:
+    rows, columns = table.shape
+    return int(min(rows - 1, columns - 1, max(int(math.sqrt(_WORK / table.size)), 1)))
+
+
 def largest(A: Values, most: int = 0) -> Components:
     """The components of a matrix, (n, p): all but one if that is not much work.
 
     If ``most`` is positive, they are not more than that.
     """
-    n, p = A.shape
-    count = min(n - 1, p - 1, most or max(int(math.sqrt(_WORK / A.size)), 1))
+    (n, p), count = A.shape, min(_most_factors(A), most or A.size)
     gram = A @ A.T if n <= p else A.T @ A
     size = len(gram)
     values, vectors = eigh(gram, subset_by_index=(size - count, size - 1))
@@ -72,17 +82,18 @@ class FactorNormal:
     most: int = 0  # factors, if their number is known; otherwise zero
 
     @classmethod
-    def of_low_rank(cls, left: Values, right: Values, noise: float) -> FactorNormal:
-        """The distribution of the rows of a matrix of low rank, (n, r) and (p, r), with noise.
+    def of_low_rank(cls, left: Values, right: Values, noise: Values) -> FactorNormal:
+        """The distribution of the rows of a matrix of low rank, (n, r) and (p, r).
 
-        The mean may have taken one of the dimensions.
+        ``noise`` are the deviations of the columns. The mean may have taken one of the dimensions.
         """
         mean, rows, columns = left.mean(axis=0), len(left), len(right)
         _, sizes, axes = np.linalg.svd((left - mean) / math.sqrt(rows), full_matrices=False)
-        vectors, sizes, _ = np.linalg.svd(right @ (axes.T * sizes), full_matrices=False)
-        count = max(exceeding_noise((sizes / noise) ** 2, columns, rows), 1)
-        loadings = vectors[:, :count] * sizes[:count]
-        return cls(right @ mean, loadings, np.full(columns, noise**2), count)
+        loadings = right @ (axes.T * sizes) / noise[:, None]
+        vectors, sizes, _ = np.linalg.svd(loadings, full_matrices=False)
+        count = max(exceeding_noise(sizes**2, columns, rows), 1)
+        loadings = noise[:, None] * vectors[:, :count] * sizes[:count]
+        return cls(right @ mean, loadings, noise**2, count)
 
     @property
     def covariance(self) -> Values:
@@ -118,14 +129,17 @@ class FactorNormal:
         return replace(self, mean=mean)
 
     def change(self, after: HasCovariance) -> float:
-        """The largest change of a covariance to that of another one, in its deviations."""
+        """The largest change of the noise, and of the covariance of some of the columns.
+
+        The latter is in deviations of the other distribution.
+        """
         if not isinstance(after, FactorNormal):
             return math.inf
         some = np.arange(0, len(self.mean), -(-len(self.mean) // _COMPARED))
         deviations = np.sqrt(after.variances)
         before, now = (one.loadings[some] @ one.loadings.T for one in (self, after))
         difference = np.abs(now - before) / np.outer(deviations[some], deviations)
-        noise = np.abs(after.noise - self.noise) / deviations**2
+        noise = np.abs(after.noise - self.noise) / after.noise
         return float(max(difference.max(initial=0.0), noise.max(initial=0.0)))
 
     def in_units_of(self, noise: Values) -> Values:
@@ -176,7 +190,7 @@ class FactorNormal:
 
         ``weights`` are those of the rows in ``unknown``, which has the variances only. The
         variances, which take most of the time, can be about those of the same rows in another
-        answer, ``like``, in which a few more cells are used.
+        answer, ``like``, in which more cells are used.
         """
         deviation, F = np.sqrt(self.noise), self._in_noise
         centered = np.where(used, table - self.mean, 0.0) / deviation

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from robustrank.tables.model import Explained, Report, TableModel, first_model, refitted
+from robustrank.tables.model import (
+    Explained,
+    Report,
+    TableModel,
+    first_model,
+    refitted,
+    typical_error,
+)
 from robustrank.tables.units import Mask, Values
 
 _SHARE = 0.1  # of the cells is hidden
@@ -33,7 +41,8 @@ class HeldOut:
         The share of the mean square error of the median that predictions remove, over all columns
         in robust units; values of skewed columns are transformed.
     least_skill
-        What it is at least: three standard errors less. Negative if it could be chance.
+        What it is at least: three standard errors less, compared with the means of the columns if
+        these are better than the medians. Negative if it could be chance.
     most_skill
         What the share is at most for each column: three standard errors more than it is at the
         cells that were hidden. NaN if there are too few cells.
@@ -106,8 +115,7 @@ def held_out(
     hidden = candidates & (stream.random(table.shape) < _SHARE)
     rest = np.where(hidden, np.nan, table)
     rows, columns = table.shape
-    start = model if rows > model.normal.dimensions else first_model(rest, model.units)
-    again = refitted(start, rest, report)
+    again = _without(model, rest, report)
     found = again.explain(rest)
     units, sizes = model.units, model.units.sizes(rest)
     wrong = hidden & again.contradicted(table, found, sizes)
@@ -116,10 +124,14 @@ def held_out(
     if not hidden.any():
         return HeldOut.unknown(rows if transposed else columns)
     values, expected = table / sizes, found.expected / sizes
-    median = _medians(np.where(candidates & ~hidden, values, np.nan), model)
-    straight, *others = (units.straightened(units.linear(X)) for X in (values, expected, median))
-    error, of_median = (np.where(hidden, (X - straight) ** 2, 0.0) for X in others)
-    gains = (of_median - error)[hidden]
+    seen = np.where(candidates & ~hidden, values, np.nan)
+    median = _middles(np.nanmedian, seen, model)
+    straight, *others = (
+        units.straightened(units.linear(X))
+        for X in (values, expected, median, _middles(np.nanmean, seen, model))
+    )
+    error, of_median, of_mean = (np.where(hidden, (X - straight) ** 2, 0.0) for X in others)
+    gains = min(of_median, of_mean, key=np.sum)[hidden] - error[hidden]
     whole = float(np.sum(of_median)) or math.nan
     chance = _CLEARLY * float(np.std(gains)) * math.sqrt(len(gains))
     low, high = units.interval(expected, found.deviation / sizes, 1.6448536)
@@ -134,11 +146,27 @@ def held_out(
         of.sum(axis=0).astype(float),
         _root_mean_square(differences[0], of, scale),
         _root_mean_square(differences[1], of, scale),
-        float(np.sum(gains)) / whole,
+        float(np.sum(of_median - error)) / whole,
         (float(np.sum(gains)) - chance) / whole,
         _most_skill(*squares),
         float(np.mean(inside)),
     )
+
+
+def left_out_errors(
+    table: Values, models: Sequence[TableModel], rows: Mask, rng: np.random.Generator
+) -> list[float]:
+    """The typical errors of models at the same cells of some rows, which are hidden from them."""
+    hidden = np.isfinite(table) & (rng.random(table.shape) < _SHARE) & rows[:, None]
+    rest, left_out = np.where(hidden, np.nan, table), np.where(hidden, table, np.nan)
+    found = [_without(model, rest).explain(rest) for model in models]
+    return [typical_error(one.expected, left_out, models[0].units.scale) for one in found]
+
+
+def _without(model: TableModel, rest: Values, report: Report | None = None) -> TableModel:
+    """The model when some cells are hidden."""
+    forgets = len(rest) > model.normal.dimensions
+    return refitted(model if forgets else first_model(rest, model.units), rest, report)
 
 
 def _most_skill(error: Values, of_median: Values, hidden: Mask) -> Values:
@@ -153,12 +181,12 @@ def _most_skill(error: Values, of_median: Values, hidden: Mask) -> Values:
     )
 
 
-def _medians(table: Values, model: TableModel) -> Values:
-    """The median of each column; its center if it has no values."""
+def _middles(middle: Callable[..., Values], table: Values, model: TableModel) -> Values:
+    """The median or mean of each column; its center if it has no values."""
     some = np.isfinite(table).any(axis=0)
-    medians = model.units.center.copy()
-    medians[some] = np.nanmedian(table[:, some], axis=0)
-    return np.asarray(medians)
+    found = model.units.center.copy()
+    found[some] = middle(table[:, some], axis=0)
+    return np.asarray(found)
 
 
 def _root_mean_square(errors: Values, of: Mask, scale: Values) -> Values:

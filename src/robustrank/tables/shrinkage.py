@@ -121,6 +121,6 @@ class Spectrum(NamedTuple):
         count, total = len(self.squares), len(self.squares) + weight - 1
         inverse = 1 / (self.values + weight)
         rest = 1 - np.minimum(self.squares @ inverse, 1.0)
-        rest = np.maximum(rest * np.exp(-self.repeated @ inverse), _LEAST)
+        rest = np.maximum(rest / (1 + self.repeated @ inverse), _LEAST)
         determinant = float(self.times @ np.log((self.values + weight) / total))
         return count * determinant + float(np.sum(np.log(rest) + total * (1 - rest) / rest))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robustrank.tables.factors import MANY, Distribution, FactorNormal, largest
+from robustrank.tables.factors import Distribution, FactorNormal, largest, needs_factors
 from robustrank.tables.normal import Normal
 from robustrank.tables.units import Mask, Values
 
@@ -33,7 +33,7 @@ def first_normal(table: Values, usable: Mask, tested: Mask) -> Distribution:
     values = np.where(tested, wrapped(table), table) * used
     weights = _influence(values, used)[:, None]
     values, used = weights * values, weights * used
-    return _first_full(values, used) if table.shape[1] <= MANY else _first_factors(values, used)
+    return _first_factors(values, used) if needs_factors(values) else _first_full(values, used)
 
 
 def _first_full(values: Values, used: Values) -> Normal:

@@ -92,23 +92,24 @@ def _consistent_among_many(normal: FactorNormal, cells: Cells) -> Mask:
     those that agree with the rest are taken back together.
     """
     used, rows = cells.usable.copy(), np.arange(len(cells.usable))
-    least = used.sum(axis=1) - np.floor(_MOST * used.sum(axis=1))
-    given = first = normal.given(cells.table, used)
+    left = np.floor(_MOST * used.sum(axis=1))
+    given = normal.given(cells.table, used)
     while len(rows):
         some = cells.of(rows)
         squares = (given.a * given.variance()) ** 2
         odds = np.where(used[rows], some.log_odds(squares, given.variance()), -np.inf)
         worst = np.maximum(odds.max(axis=1), 0.0)
         wrong = odds > _PART * worst[:, None]
-        wrong &= (used[rows].sum(axis=1) - wrong.sum(axis=1) >= least[rows])[:, None]
+        for row in np.flatnonzero(wrong.sum(axis=1) > left[rows]):
+            wrong[row, np.argsort(-odds[row])[int(left[rows[row]]) :]] = False
+        left[rows] -= wrong.sum(axis=1)
         used[rows] &= ~wrong
         more = wrong.any(axis=1)
         rows = rows[more]
         given = normal.given(cells.table[rows], used[rows], like=given.of_rows(more))
     rejected = cells.usable & ~used
     rows = np.flatnonzero(rejected.any(axis=1))
-    given = normal.given(cells.table[rows], used[rows], like=first.of_rows(rows))
-    some = cells.of(rows)
+    given, some = normal.given(cells.table[rows], used[rows]), cells.of(rows)
     scales = row_scales(used[rows], given.a, given.diagonal)[:, None]
     squares = (some.table - given.completed()) ** 2
     back = some.log_odds(squares, given.variance() * scales) <= 0
