@@ -21,5 +21,5 @@ def robustrank(table: Matrix) -> Filled:
         covariance=None if model is None else model.covariance,
         mean=None if model is None else model.mean,
         claimed=result.certified,
-        expected=None if result.table is None else result.table.expected,
+        expected=None if result.certified or result.table is None else result.table.expected,
     )
