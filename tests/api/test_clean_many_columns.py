@@ -136,3 +136,48 @@ def test_few_rows_and_columns_without_values_or_spread(shape: tuple[int, int]) -
     assert np.isnan(frame[:, 5]).all()
     np.testing.assert_array_equal(frame[:, 6], 3.0)
     assert np.isfinite(np.delete(frame, 5, axis=1)).all()
+
+
+@pytest.mark.parametrize("columns", [MANY - 10, MANY + 10])
+def test_most_cells_may_be_missing(columns: int) -> None:
+    rng = np.random.default_rng(1)
+    table = rng.standard_normal((60, 3)) @ rng.standard_normal((3, columns))
+    table += 0.5 * rng.standard_normal(table.shape)
+    hidden = rng.random(table.shape) < 0.6
+    result = rr.clean(np.where(hidden, np.nan, table), transform_skewed=False)
+    assert result.status is rr.Status.PREDICTIVE
+    assert np.sqrt(np.mean((result.frame - table)[hidden] ** 2)) < 0.45 * table.std()
+
+
+def test_many_columns_of_noise_say_nothing_about_each_other() -> None:
+    """That means are better than medians is not a prediction."""
+    result = rr.clean(np.random.default_rng(0).standard_normal((100, 1000)))
+    assert result.status is rr.Status.INCONCLUSIVE
+
+
+def test_precise_and_noisy_columns_have_intervals_of_their_own() -> None:
+    rng = np.random.default_rng(0)
+    noise = np.where(np.arange(50) < 35, 0.01, 3.0)
+    table = rng.standard_normal((100, 2)) @ rng.choice([-1.0, 1.0], (2, 50))
+    table += noise * rng.standard_normal(table.shape)
+    hidden = rng.random(table.shape) < 0.1
+    result = rr.clean(np.where(hidden, np.nan, table))
+    assert np.asarray(result.outliers).mean() < 0.01
+    at = np.nonzero(hidden & (noise > 1))
+    low, high = result.interval(*at, level=0.9)
+    assert np.mean((low <= table[at]) & (table[at] <= high)) > 0.6  # it was 0.2
+
+
+@pytest.mark.parametrize("stage", ["search", "rank", "noise", "factors", "held out"])
+def test_a_callback_that_returns_true_once_stops_the_call(stage: str) -> None:
+    answers: list[str] = []
+
+    def stop(progress: rr.Progress) -> bool:
+        if progress.stage.startswith(stage):
+            answers.append(progress.stage)
+        return len(answers) == 1 and progress.stage.startswith(stage)
+
+    result = rr.clean(planted(120, 60, noise=0.02)[1], callback=stop)
+    assert result.stopped is rr.StopReason.CALLBACK
+    assert len(answers) == 1
+    assert np.isfinite(result.frame).all()

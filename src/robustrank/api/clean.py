@@ -14,7 +14,7 @@ from robustrank.api.running import new_run, returned
 from robustrank.backend import Seed, as_generator, limited_blas_threads, threads_for
 from robustrank.inputs.tables import TableInput, table_input
 from robustrank.linalg import Factors
-from robustrank.result import Certificate, Check, Result, SampledObservations
+from robustrank.result import Certificate, Check, Result, SampledObservations, StopReason
 from robustrank.run import Callback, Progress, Run, Stopped
 from robustrank.tables import (
     CleanTable,
@@ -37,7 +37,7 @@ from robustrank.tables.units import MEDIAN_SIZE, Indices
 # Residuals of most cells of tables that may have a low rank exactly, in robust units: those of 30
 # tables of exact rank, with up to 10 % wrong cells, are at most 0.1.
 _NEARLY = 0.2
-# A low rank with noise is searched in rows with this number of cells, but not in fewer rows.
+# A low rank with noise is searched in rows with this number of cells, if they are not fewer.
 _CELLS, _FEWEST = 50_000, 50
 _LOW = 10  # cells of the shorter side for each dimension of a low rank with noise
 _MOST_WRONG = 0.5  # of the cells of a row that is not wrong altogether
@@ -296,15 +296,17 @@ def _of_low_rank(
     rows, columns = found.sizes
     scaled = (found.given / rows - found.center) / columns
     scaled = np.where(np.isinf(found.given), np.inf, scaled)
-    some, noisy = _sample(scaled, rng), found.model.units.centered
-    few = _chosen(some, max(_CELLS // scaled.shape[1], _FEWEST), rng)
+    some, most = _sample(scaled, rng), _CELLS // scaled.shape[1]
+    noisy = found.model.units.centered and most >= _FEWEST
+    few = _chosen(some, most, rng) if noisy else some
     result = _certified(some, noisy and few is some, rng, run)
     if result is not None and result.noise == 0:
         return result if some is scaled else _certified(scaled, False, rng, run), None
     if result is None and noisy and few is not some:
         result = _certified(few, True, rng, run)
-    noisy = result is not None and result.noise > 0
-    return None, _distribution(few, result) if noisy and result is not None else None
+    if result is None or result.noise == 0:
+        return None, None
+    return None, _distribution(few, result)
 
 
 def _distribution(scaled: Values, found: Result) -> FactorNormal:
@@ -327,20 +329,18 @@ def _certified(scaled: Values, noisy: bool, rng: np.random.Generator, run: Run) 
     if left == 0.0:
         return None
 
-    stopped: list[Stopped] = []
+    ended = False
 
     def stop(progress: Progress) -> bool:
-        try:
-            run.report(progress)
-        except Stopped as reason:  # the callback of the user, which ends this run too
-            stopped.append(reason)
-            return True
+        nonlocal ended
+        run.report(progress)
         _, is_noise, rank = progress.stage.partition("noise, rank ")
-        return bool(is_noise) and not (noisy and _LOW * int(rank) <= min(scaled.shape))
+        ended = bool(is_noise) and not (noisy and _LOW * int(rank) <= min(scaled.shape))
+        return ended
 
     result = complete(scaled, rng=rng, callback=stop, time_limit=left)
-    if stopped:
-        raise stopped[0]
+    if result.stopped is StopReason.CALLBACK and not ended:  # that of the user, who ends this too
+        raise Stopped(result.stopped)
     return result if result.certified else None
 
 

@@ -129,9 +129,10 @@ class FactorNormal:
         return replace(self, mean=mean)
 
     def change(self, after: HasCovariance) -> float:
-        """The largest change of the noise, and of the covariance of some of the columns.
+        """The largest change of a noise variance, and of the covariances of some of the columns.
 
-        The latter is in deviations of the other distribution.
+        They are in deviations of the columns; or relative to the noise, if the number of factors is
+        known, because the noise may be small then.
         """
         if not isinstance(after, FactorNormal):
             return math.inf
@@ -139,7 +140,7 @@ class FactorNormal:
         deviations = np.sqrt(after.variances)
         before, now = (one.loadings[some] @ one.loadings.T for one in (self, after))
         difference = np.abs(now - before) / np.outer(deviations[some], deviations)
-        noise = np.abs(after.noise - self.noise) / after.noise
+        noise = np.abs(after.noise - self.noise) / (after.noise if self.most else deviations**2)
         return float(max(difference.max(initial=0.0), noise.max(initial=0.0)))
 
     def in_units_of(self, noise: Values) -> Values:
