@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
 from robustrank.tables.model import (
     Explained,
@@ -41,8 +42,8 @@ class HeldOut:
         The share of the mean square error of the median that predictions remove, over all columns
         in robust units; values of skewed columns are transformed.
     least_skill
-        What it is at least: three standard errors less, compared with the means of the columns if
-        these are better than the medians. Negative if it could be chance.
+        What it is at least: three standard errors less, and compared with the means of columns too.
+        Negative if it could be chance.
     most_skill
         What the share is at most for each column: three standard errors more than it is at the
         cells that were hidden. NaN if there are too few cells.
@@ -131,9 +132,12 @@ def held_out(
         for X in (values, expected, median, _middles(np.nanmean, seen, model))
     )
     error, of_median, of_mean = (np.where(hidden, (X - straight) ** 2, 0.0) for X in others)
-    gains = min(of_median, of_mean, key=np.sum)[hidden] - error[hidden]
-    whole = float(np.sum(of_median)) or math.nan
-    chance = _CLEARLY * float(np.std(gains)) * math.sqrt(len(gains))
+    trivial = min(of_median, of_mean, key=np.sum)
+    whole, of_trivial = float(np.sum(of_median)) or math.nan, float(np.sum(trivial)) or math.nan
+    left = float(np.sum(error)) / of_trivial
+    # Of few cells, the standard error of a ratio is itself uncertain.
+    clearly = float(stdtrit(max(int(hidden.sum()) - 1, 1), float(ndtr(_CLEARLY))))
+    chance = clearly * float(np.linalg.norm(error - left * trivial)) / of_trivial
     low, high = units.interval(expected, found.deviation / sizes, 1.6448536)
     inside = ((low <= values) & (values <= high))[hidden]
     squares = [error, of_median, hidden]
@@ -147,7 +151,7 @@ def held_out(
         _root_mean_square(differences[0], of, scale),
         _root_mean_square(differences[1], of, scale),
         float(np.sum(of_median - error)) / whole,
-        (float(np.sum(gains)) - chance) / whole,
+        1 - left - chance,
         _most_skill(*squares),
         float(np.mean(inside)),
     )
