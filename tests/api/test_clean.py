@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from odd_tables import ODD_TABLES
 
 import robustrank as rr
 
@@ -430,16 +431,8 @@ def test_invalid_input(
 
 @pytest.mark.parametrize(
     "table",
-    [
-        np.arange(10.0).reshape(10, 1),
-        np.ones((5, 3)),
-        np.array([[1.0, np.nan], [np.nan, 2.0]]),
-        np.eye(12),
-        np.random.default_rng(0).standard_normal((4, 30)),
-        np.random.default_rng(0).integers(0, 2, (60, 4)).astype(bool),
-        np.vstack([planted(20), np.full((3, 6), np.nan)]),
-    ],
-    ids=["one column", "constant", "hardly anything", "mostly zero", "wide", "bool", "empty rows"],
+    [*ODD_TABLES.values(), np.vstack([planted(20), np.full((3, 6), np.nan)])],
+    ids=[*ODD_TABLES, "empty rows"],
 )
 def test_odd_tables_are_answered_without_warnings(table: Array) -> None:
     result = rr.clean(table)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from odd_tables import ODD_TABLES
 
 import robustrank as rr
 from robustrank.tables.units import units_through_origin
@@ -223,16 +224,11 @@ def test_rarer_values_of_columns_that_are_mostly_zero_are_not_wrong() -> None:
 @pytest.mark.parametrize(
     "table",
     [
-        np.arange(10.0).reshape(10, 1),
-        np.ones((5, 3)),
-        np.array([[1.0, np.nan], [np.nan, 2.0]]),
-        np.eye(12),
+        *ODD_TABLES.values(),
         np.zeros((6, 3)),
-        np.random.default_rng(0).standard_normal((4, 30)),
-        np.random.default_rng(0).integers(0, 2, (60, 4)).astype(bool),
         np.array([[1.7e308, 5e-324], [1e-300, 1.0], [3.0, np.inf]]),
     ],
-    ids=["one column", "ones", "hardly anything", "eye", "zeros", "wide", "bool", "extreme"],
+    ids=[*ODD_TABLES, "zeros", "extreme"],
 )
 def test_odd_tables_are_answered_without_warnings(table: Array) -> None:
     result = rr.clean(table, center=False)

@@ -14,8 +14,8 @@ from robustrank.result import Result, Status
 from robustrank.run import Progress
 from robustrank.tables import MANY, CleanTable, TableStream, Values, first_model, robust_units
 
-# Rows for each component of data of low rank, so that 30 % of wrong entries are found. After a
-# change, the normal model is tried as soon as there are this many rows for each column.
+# Rows for each component of data of low rank, so that 30 % of wrong entries are found. It is also
+# the number of rejected rows, for each component or column, with which another model is tried.
 _ROWS_FOR_EACH_COMPONENT = 5
 _LEAST_ROWS = 500  # of the first fit of the normal model: the scale of a column is accurate to 5 %
 _GROWTH = 1.25  # of the kept rows, before the model is fitted to them again

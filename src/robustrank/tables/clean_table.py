@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import chdtri, expit
 
 from robustrank.tables.draws import drawn_rows
-from robustrank.tables.factors import exceeding_noise
+from robustrank.tables.factors import Distribution, exceeding_noise
 from robustrank.tables.held_out import HeldOut
 from robustrank.tables.model import Explained, TableModel
 from robustrank.tables.normal import Normal
@@ -115,14 +115,13 @@ class CleanTable:
         given: Values,
         model: TableModel,
         explained: Explained,
-        held_out: HeldOut | None = None,
         *,
         transposed: bool = False,
     ) -> CleanTable:
         """The table as a model explains it; NaN in columns without any value.
 
         If the model goes through the origin, also in rows without any value, whose size is unknown.
-        Nothing is known about the errors if it was not compared with left-out cells.
+        Nothing is known about the errors yet; ``held_out`` is to be replaced.
         """
         rows = given.T if transposed else given
         empty = ~np.isfinite(rows).any(axis=0)
@@ -139,7 +138,7 @@ class CleanTable:
             explained.log_odds,
             wrong_rows,
             wrong_columns,
-            HeldOut.unknown(given.shape[1]) if held_out is None else held_out,
+            HeldOut.unknown(given.shape[1]),
         )
         return found._transposed() if transposed else found
 
@@ -259,9 +258,9 @@ class CleanTable:
 
     @property
     def rows_of_fit(self) -> float:
-        """How many complete rows have as many cells as those of correct rows that the model uses.
+        """The number of used cells in the correct rows, divided by the number of columns.
 
-        Those are columns if the model is that of the transposed table.
+        Rows are columns here, and columns rows, if the model is that of the transposed table.
         """
         wrong, columns = self.wrong_rows, self.given.shape[1]
         if self.transposed:
@@ -302,10 +301,8 @@ def mostly_wrong(table: Values, wrong: Mask, wrong_rows: Mask) -> Mask:
 
 def components(model: TableModel, rows: float) -> tuple[Values, Values]:
     """The principal axes of the covariance in robust units that exceed noise, and the variances."""
-    normal = model.normal
-    sizes = normal.in_units_of(_above_rounding(noise_variances(model, rows), normal.variances))
-    count = exceeding_noise(sizes, len(normal.mean), rows + model.weight)
-    return normal.axes(max(count, 1))
+    count = _count(model.normal, noise_variances(model, rows), rows + model.weight)
+    return model.normal.axes(max(count, 1))
 
 
 def noise_variances(model: TableModel, rows: float) -> Values:
@@ -317,9 +314,11 @@ def noise_variances(model: TableModel, rows: float) -> Values:
     return np.asarray(model.normal.conditional_variances / (1 - chance))
 
 
-def _above_rounding(noise: Values, variances: Values) -> Values:
-    found = np.maximum(noise, _ROUNDING * variances)
-    return np.where(found > 0, found, 1.0)
+def _count(normal: Distribution, noise: Values, rows: float) -> int:
+    """The number of components that noise alone would not give."""
+    noise = np.maximum(noise, _ROUNDING * normal.variances)
+    variances = normal.in_units_of(np.where(noise > 0, noise, 1.0))
+    return exceeding_noise(variances, len(normal.mean), rows)
 
 
 def known_moments(
@@ -332,9 +331,7 @@ def known_moments(
     (mean, covariance), known = moments, np.flatnonzero(~empty)
     place, kept = np.ix_(known, known), np.zeros_like(covariance)
     kept[place] = covariance[place]
-    normal = Normal(mean[known], covariance[place])
-    sizes = normal.in_units_of(_above_rounding(noise[known], normal.variances))
-    rank = exceeding_noise(sizes, len(known), rows)
+    rank = _count(Normal(mean[known], covariance[place]), noise[known], rows)
     return np.where(empty, np.nan, mean), kept, rank
 
 

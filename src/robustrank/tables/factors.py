@@ -23,7 +23,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from robustrank.tables.normal import ROUNDING, Given, HasCovariance, Normal, with_signs
 from robustrank.tables.units import Mask, Values
 
-MANY = 200  # columns; with more, the covariance is that of factors
+MANY = 200  # columns; with more, a covariance of all pairs takes long
 _WORK = 4e9  # multiplications for the factors of the rows of a table, which limit their number
 _BLOCK = 20_000_000  # numbers in the covariances of the scores of a block of rows
 _COMPARED = 200  # columns whose correlations tell whether a fit has converged

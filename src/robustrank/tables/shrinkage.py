@@ -39,8 +39,9 @@ def shrunk(
     contributes to it in proportion to the number of these cells, ``missing``. ``least`` is added to
     the sums of squares of the columns.
     """
+    shares = missing / max(int(missing.sum()), 1)
     if isinstance(before, FactorNormal):
-        return _shrunk_factors(before, rows, unknown + least, missing)
+        return _shrunk_factors(before, rows, unknown + least, shares)
     count, columns = rows.shape
     unknown = (unknown + unknown.T) / 2 + np.diag(least)
     scatter = rows.T @ rows + unknown
@@ -49,7 +50,6 @@ def shrunk(
     values, vectors = np.linalg.eigh(correlations)
     squares = (rows / deviations @ vectors) ** 2
     rest = np.einsum("jk,jk->k", vectors, unknown / np.outer(deviations, deviations) @ vectors)
-    shares = missing / max(int(missing.sum()), 1)
     spectrum = Spectrum(np.maximum(values, 0.0), np.ones(columns), squares, np.outer(shares, rest))
     weight = spectrum.best_weight()
     np.fill_diagonal(correlations, np.diagonal(correlations) + weight)
@@ -58,31 +58,31 @@ def shrunk(
 
 
 def _shrunk_factors(
-    before: FactorNormal, rows: Values, unknown: Values, missing: Indices
+    before: FactorNormal, rows: Values, unknown: Values, shares: Values
 ) -> tuple[FactorNormal, float]:
     """The same with the largest components of the rows; the rest is noise of each column.
 
-    The weight is that with all components. It is the least one if the number of factors is known.
+    ``shares`` are those of the rows in the missing cells. The weight is that with all components,
+    or the least one if the number of factors is known.
     """
     count, columns = rows.shape
     deviations = np.sqrt((np.sum(rows**2, axis=0) + unknown) / count)
     scaled, own = rows / deviations, unknown / deviations**2
     found = largest(scaled, before.most)
-    weight = _WEIGHTS[0] if before.most else _spectrum(scaled, own, found, missing).best_weight()
+    weight = _WEIGHTS[0] if before.most else _spectrum(scaled, own, found, shares).best_weight()
     part = deviations**2 / (count + weight)
     loadings = np.sqrt(part)[:, None] * found.vectors * np.sqrt(found.values)
     noise = part * (found.rest + own + weight)
     return replace(before, mean=np.zeros(columns), loadings=loadings, noise=noise), weight
 
 
-def _spectrum(rows: Values, unknown: Values, found: Components, missing: Indices) -> Spectrum:
+def _spectrum(rows: Values, unknown: Values, found: Components, shares: Values) -> Spectrum:
     """That of rows with their largest components, as if all other eigenvalues were equal."""
     squares, typical = (rows @ found.vectors) ** 2, unknown.mean()
     others = rows.shape[1] - len(found.values)
     values = np.append(found.values, found.rest.sum() / others) + typical
     times = np.append(np.ones(len(found.values)), others)
     rest = np.maximum(np.sum(rows**2, axis=1) - squares.sum(axis=1), 0.0)
-    shares = missing / max(int(missing.sum()), 1)
     repeated = np.outer(shares, typical * times)
     return Spectrum(values, times, np.column_stack([squares, rest]), repeated)
 

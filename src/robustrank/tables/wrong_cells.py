@@ -113,9 +113,8 @@ def _consistent_among_many(normal: FactorNormal, cells: Cells) -> Mask:
     scales = row_scales(used[rows], given.a, given.diagonal)[:, None]
     squares = (some.table - given.completed()) ** 2
     back = some.log_odds(squares, given.variance() * scales) <= 0
-    given_back = used.copy()
-    given_back[rows] |= rejected[rows] & back
-    return given_back
+    used[rows] |= rejected[rows] & back
+    return used
 
 
 class _Search:
