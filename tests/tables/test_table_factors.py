@@ -10,6 +10,7 @@ from robustrank.tables import Normal
 from robustrank.tables.factors import FactorNormal, exceeding_noise, largest
 from robustrank.tables.normal import Given
 from robustrank.tables.units import Values
+from robustrank.tables.wrong_cells import Cells, consistent_cells
 
 
 def distribution(columns: int = 12, factors: int = 3, seed: int = 0) -> FactorNormal:
@@ -23,8 +24,7 @@ def both(share: float, rows: int = 30) -> tuple[Given, Given]:
     normal = distribution()
     table = normal.random(rows, np.random.default_rng(1))
     used = ~some(table.shape, share)
-    weights = np.linspace(0.5, 2.0, rows)
-    return normal.given(table, used, weights), normal.full().given(table, used, weights)
+    return normal.given(table, used), normal.full().given(table, used)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.8, 1.0])
@@ -37,18 +37,36 @@ def test_cells_are_predicted_as_by_the_matrix(what: str, share: float) -> None:
 @pytest.mark.parametrize("share", [0.2, 0.8])
 def test_the_uncertainty_of_unused_cells_is_that_of_the_matrix(share: float) -> None:
     by_factors, by_matrix = both(share)
-    np.testing.assert_allclose(by_factors.unknown, np.diagonal(by_matrix.unknown), rtol=1e-9)
+    normal, weights = distribution(), np.linspace(0.5, 2.0, len(by_factors.used))
+    for some_weights in (None, weights):
+        expected = np.diagonal(normal.full().unknown(by_matrix, some_weights))
+        np.testing.assert_allclose(normal.unknown(by_factors, some_weights), expected, rtol=1e-9)
 
 
-def test_variances_can_be_about_those_with_a_few_more_used_cells() -> None:
-    normal = distribution(columns=300)
+def test_blocks_of_rows_do_not_change_what_cells_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    normal = distribution()
     table = normal.random(20, np.random.default_rng(1))
-    used, fewer = ~some(table.shape, 0.1), ~some(table.shape, 0.12, seed=1)
-    fewer &= used
-    exact = normal.given(table, fewer)
-    about = normal.given(table, fewer, like=normal.given(table, used))
-    np.testing.assert_allclose(about.completed(), exact.completed(), rtol=1e-9)
-    np.testing.assert_allclose(about.variance(), exact.variance(), rtol=0.05)
+    used = ~some(table.shape, 0.3)
+    whole = normal.given(table, used)
+    monkeypatch.setattr("robustrank.tables.factors._BLOCK", 100)
+    assert len(list(normal.blocks(20))) == 3
+    np.testing.assert_allclose(normal.given(table, used).variance(), whole.variance(), rtol=1e-12)
+
+
+def test_the_search_among_many_columns_goes_on_from_an_earlier_answer() -> None:
+    normal = distribution(columns=300)
+    table, wrong = normal.random(40, np.random.default_rng(1)), some((40, 300), 0.05)
+    table[wrong] += 50
+    cells = Cells(table, ~some(table.shape, 0.1, seed=1), np.ones(300, bool), 0.1)
+    whole = consistent_cells(normal, cells)
+    assert not np.any(whole.used & wrong)
+    few = whole.used & (np.arange(300) % 2 == 0)  # half of the correct cells are taken back
+    for before in (whole.used, few, cells.usable):
+        again = consistent_cells(normal, cells, before)
+        assert not np.any(again.used & wrong)
+        assert np.mean(again.used != whole.used) < 0.003
+        expected = normal.given(table, again.used).completed()
+        np.testing.assert_allclose(again.completed(), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

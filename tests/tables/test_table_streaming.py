@@ -20,7 +20,7 @@ def with_errors(table: Values) -> Values:
 
 
 def streamed(table: Values, first: int, size: int, forgetting: float = 1.0) -> TableStream:
-    stream = TableStream.of(fit_table(table[:first]), table[:first], forgetting)
+    stream = TableStream.of(fit_table(table[:first])[0], table[:first], forgetting)
     for start in range(first, len(table), size):
         stream = stream.updated(table[start : start + size], forgetting)
     return stream
@@ -48,7 +48,7 @@ def test_sums_of_a_table_without_errors_are_those_of_all_rows() -> None:
 
 def test_batches_give_the_model_of_all_rows_despite_errors() -> None:
     table = with_errors(TABLE)
-    stream, whole = streamed(table, 300, 50), fit_table(table)
+    stream, whole = streamed(table, 300, 50), fit_table(table)[0]
     deviations = np.sqrt(np.diagonal(whole.covariance))
     difference = (stream.model.covariance - whole.covariance) / np.outer(deviations, deviations)
     assert np.abs(difference).max() < 0.05
@@ -90,7 +90,7 @@ def test_columns_without_values_remain_unused() -> None:
 
 
 def test_predictions_reach_the_range_of_later_rows() -> None:
-    stream = TableStream.of(fit_table(TABLE[:300]), TABLE[:300])
+    stream = TableStream.of(fit_table(TABLE[:300])[0], TABLE[:300])
     later = stream.updated(1.3 * TABLE[:300])
     assert (later.model.high > stream.model.high).all()
     assert (later.updated(TABLE[300:]).model.high >= later.model.high).all()

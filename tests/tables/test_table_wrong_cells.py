@@ -31,7 +31,7 @@ def cells_of(shape: tuple[int, int] = (200, 6), share: float = 0.05) -> tuple[Ce
 
 def test_cells_far_from_their_prediction_are_rejected_and_no_others() -> None:
     cells, wrong = cells_of()
-    rejected = cells.usable & ~consistent_cells(NORMAL, cells)
+    rejected = cells.usable & ~consistent_cells(NORMAL, cells).used
     assert np.mean(rejected[wrong]) > 0.95
     assert np.mean(rejected[cells.usable & ~wrong]) < 0.02
 
@@ -39,7 +39,7 @@ def test_cells_far_from_their_prediction_are_rejected_and_no_others() -> None:
 def test_unusable_cells_and_untested_columns_are_never_changed() -> None:
     cells, _ = cells_of()
     tested = np.arange(6) != 3
-    used = consistent_cells(NORMAL, Cells(cells.table, cells.usable, tested, cells.share))
+    used = consistent_cells(NORMAL, Cells(cells.table, cells.usable, tested, cells.share)).used
     assert not np.any(used & ~cells.usable)
     np.testing.assert_array_equal(used[:, 3], cells.usable[:, 3])
 
@@ -47,15 +47,15 @@ def test_unusable_cells_and_untested_columns_are_never_changed() -> None:
 def test_at_most_half_of_the_cells_of_a_row_are_rejected() -> None:
     table = correlated(rows=50) * 1000
     usable = ~some(table.shape, 0.3)
-    used = consistent_cells(NORMAL, Cells(table, usable, np.ones(6, bool), 0.4))
+    used = consistent_cells(NORMAL, Cells(table, usable, np.ones(6, bool), 0.4)).used
     assert np.all(2 * used.sum(axis=1) >= usable.sum(axis=1))
 
 
 def test_blocks_of_rows_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     cells, _ = cells_of()
-    whole = consistent_cells(NORMAL, cells)
+    whole = consistent_cells(NORMAL, cells).used
     monkeypatch.setattr("robustrank.tables.normal._BLOCK", 100)
-    np.testing.assert_array_equal(consistent_cells(NORMAL, cells), whole)
+    np.testing.assert_array_equal(consistent_cells(NORMAL, cells).used, whole)
 
 
 def test_log_odds_compare_the_two_densities() -> None:

@@ -37,8 +37,9 @@ from robustrank.tables.units import MEDIAN_SIZE, Indices
 # Residuals of most cells of tables that may have a low rank exactly, in robust units: those of 30
 # tables of exact rank, with up to 10 % wrong cells, are at most 0.1.
 _NEARLY = 0.2
-# A low rank with noise is searched in rows with this number of cells, if they are not fewer.
-_CELLS, _FEWEST = 50_000, 50
+# A low rank is searched in rows with this number of cells first, and one with noise, which takes
+# much longer, only in rows with the smaller number, if they are not fewer than these.
+_CELLS, _CELLS_WITH_NOISE, _FEWEST = 500_000, 50_000, 50
 _LOW = 10  # cells of the shorter side for each dimension of a low rank with noise
 _MOST_WRONG = 0.5  # of the cells of a row that is not wrong altogether
 # Of a longer table, the model is fitted to this number of random rows, at least 20 for each column:
@@ -233,8 +234,7 @@ def _fit(
 ) -> _Fit:
     sample = _sample(values.T if transposed else values, rng)
     report = watch.during("normal model", transposed)
-    model = fit_table(sample, report, transform_skewed, center)
-    return _Fit(sample, model, model.explain(sample), transposed)
+    return _Fit(sample, *fit_table(sample, report, transform_skewed, center), transposed)
 
 
 def _sample(values: Values, rng: np.random.Generator) -> Values:
@@ -290,13 +290,13 @@ def _of_low_rank(
 ) -> tuple[Result | None, FactorNormal | None]:
     """A matrix of exactly low rank, in robust units; or the distribution of one with noise.
 
-    Of a long table, some rows are tried first. With noise, which takes much longer, a part of them
-    has to be enough.
+    Of a large table, some rows are tried first. With noise, a part of them has to be enough.
     """
     rows, columns = found.sizes
     scaled = (found.given / rows - found.center) / columns
     scaled = np.where(np.isinf(found.given), np.inf, scaled)
-    some, most = _sample(scaled, rng), _CELLS // scaled.shape[1]
+    wide = scaled.shape[1]
+    some, most = _chosen(scaled, max(_CELLS // wide, _FEWEST), rng), _CELLS_WITH_NOISE // wide
     noisy = found.model.units.centered and most >= _FEWEST
     few = _chosen(some, most, rng) if noisy else some
     result = _certified(some, noisy and few is some, rng, run)

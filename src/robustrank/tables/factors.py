@@ -12,6 +12,7 @@ See ``normal`` for what follows from B.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -25,7 +26,7 @@ from robustrank.tables.units import Mask, Values
 
 MANY = 200  # columns; with more, a covariance of all pairs takes long
 _WORK = 4e9  # multiplications for the factors of the rows of a table, which limit their number
-_BLOCK = 20_000_000  # numbers in the covariances of the scores of a block of rows
+_BLOCK = 1_000_000  # numbers in the largest array of a block of rows, so that caches hold it
 _COMPARED = 200  # columns whose correlations tell whether a fit has converged
 
 
@@ -48,20 +49,29 @@ def _most_factors(table: Values) -> int:
     return int(min(rows - 1, columns - 1, max(int(math.sqrt(_WORK / table.size)), 1)))
 
 
-def largest(A: Values, most: int = 0) -> Components:
+def largest(A: Values, most: int = 0, near: Values | None = None) -> Components:
     """The components of a matrix, (n, p): all but one if that is not much work.
 
-    If ``most`` is positive, they are not more than that.
+    If ``most`` is positive, they are not more than that. If they are few, those of a similar
+    matrix, ``near``, are improved by one step of subspace iteration instead.
     """
     (n, p), count = A.shape, min(_most_factors(A), most or A.size)
+    if near is not None and near.shape[1] == count and 2 * count < min(n, p):
+        basis = np.linalg.qr(A.T @ (A @ near))[0]
+        _, sizes, axes = np.linalg.svd(A @ basis, full_matrices=False)
+        values, vectors = sizes[::-1] ** 2, basis @ axes[::-1].T
+        return Components(values, vectors, _rest(A, values, vectors))
     gram = A @ A.T if n <= p else A.T @ A
     size = len(gram)
     values, vectors = eigh(gram, subset_by_index=(size - count, size - 1))
     values = np.maximum(values, 0.0)
     if n <= p:
         vectors = A.T @ (vectors / np.sqrt(np.where(values > 0, values, 1.0)))
-    rest = np.sum(A**2, axis=0) - vectors**2 @ values
-    return Components(values, vectors, np.maximum(rest, 0.0))
+    return Components(values, vectors, _rest(A, values, vectors))
+
+
+def _rest(A: Values, values: Values, vectors: Values) -> Values:
+    return np.asarray(np.maximum(np.sum(A**2, axis=0) - vectors**2 @ values, 0.0))
 
 
 def exceeding_noise(variances: Values, columns: int, rows: float) -> int:
@@ -102,8 +112,8 @@ class FactorNormal:
 
     @property
     def dimensions(self) -> int:
-        """The number of factors, and one for the mean."""
-        return int(self.loadings.shape[1]) + 1
+        """The number of its dimensions without noise, if it is known."""
+        return self.most + 1 if self.most else len(self.mean)
 
     @property
     def variances(self) -> Values:
@@ -129,19 +139,20 @@ class FactorNormal:
         return replace(self, mean=mean)
 
     def change(self, after: HasCovariance) -> float:
-        """The largest change of a noise variance, and of the covariances of some of the columns.
+        """The usual change of the noise variances, and of the covariances of some of the columns.
 
         They are in deviations of the columns; or relative to the noise, if the number of factors is
-        known, because the noise may be small then.
+        known, because the noise may be small then. The largest change would be that of a factor
+        that is noise, which says nothing.
         """
         if not isinstance(after, FactorNormal):
             return math.inf
         some = np.arange(0, len(self.mean), -(-len(self.mean) // _COMPARED))
         deviations = np.sqrt(after.variances)
-        before, now = (one.loadings[some] @ one.loadings.T for one in (self, after))
-        difference = np.abs(now - before) / np.outer(deviations[some], deviations)
-        noise = np.abs(after.noise - self.noise) / (after.noise if self.most else deviations**2)
-        return float(max(difference.max(initial=0.0), noise.max(initial=0.0)))
+        before, now = (one.loadings[some] @ one.loadings[some].T for one in (self, after))
+        difference = (now - before) / np.outer(deviations[some], deviations[some])
+        noise = (after.noise - self.noise) / (after.noise if self.most else deviations**2)
+        return math.sqrt(max(np.mean(difference**2), np.mean(noise**2)))
 
     def in_units_of(self, noise: Values) -> Values:
         """The largest eigenvalues if the columns are divided by deviations of noise."""
@@ -180,41 +191,34 @@ class FactorNormal:
         shift = FactorNormal(np.zeros_like(self.mean), loadings, noise).random(1, rng)[0]
         return replace(self, mean=self.mean + shift / np.sqrt(rows), loadings=loadings, noise=noise)
 
-    def given(
-        self,
-        table: Values,
-        used: Mask,
-        weights: Values | None = None,
-        like: Given | None = None,
-    ) -> Given:
-        """What the used cells of each row say about its cells.
+    def blocks(self, rows: int) -> Iterator[slice]:
+        """The given number of rows in blocks that fit into caches."""
+        size = max(_BLOCK // max(self.loadings.shape[1] ** 2, len(self.mean)), 1)
+        for first in range(0, max(rows, 1), size):
+            yield slice(first, first + size)
 
-        ``weights`` are those of the rows in ``unknown``, which has the variances only. The
-        variances, which take most of the time, can be about those of the same rows in another
-        answer, ``like``, in which more cells are used.
-        """
+    def given(self, table: Values, used: Mask) -> Given:
+        """What the used cells of each row say about its cells."""
+        parts = [self._given(table[rows], used[rows]) for rows in self.blocks(len(table))]
+        return Given.joined(parts) if len(parts) > 1 else parts[0]
+
+    def _given(self, table: Values, used: Mask) -> Given:
         deviation, F = np.sqrt(self.noise), self._in_noise
         centered = np.where(used, table - self.mean, 0.0) / deviation
-        shares, scores = np.zeros(table.shape), centered @ F
-        if like is not None:
-            shares = np.where(
-                like.used, 1 - like.diagonal * self.noise, like.unused_variance / self.noise - 1
-            )
-        log_determinant = -np.sum(np.where(used, np.log(self.noise), 0.0), axis=1)
-        size = max(_BLOCK // F.shape[1] ** 2, 1)
-        for first in range(0, len(table), size):
-            rows = slice(first, first + size)
-            gram = self._gram(used[rows])
-            log_determinant[rows] -= np.linalg.slogdet(gram)[1]
-            covariance = np.asarray(np.linalg.inv(gram))
-            scores[rows] = (covariance @ scores[rows][:, :, None])[:, :, 0]
-            if like is None:
-                shares[rows] = self._squares(covariance)
+        gram = self._gram(used)
+        log_determinant = used @ np.log(1 / self.noise) - np.linalg.slogdet(gram)[1]
+        covariance = np.asarray(np.linalg.inv(gram))
+        scores = (covariance @ (centered @ F)[:, :, None])[:, :, 0]
+        shares = self._squares(covariance)
         a = np.where(used, centered - scores @ F.T, 0.0) / deviation
         diagonal = np.where(used, np.maximum(1 - shares, ROUNDING) / self.noise, 0.0)
         variance = np.where(used, 0.0, self.noise * (1 + shares))
-        total = variance.sum(axis=0) if weights is None else weights @ variance
-        return Given(self, table, used, a, diagonal, variance, log_determinant, total)
+        return Given(self, table, used, a, diagonal, variance, log_determinant)
+
+    def unknown(self, given: Given, weights: Values | None = None) -> Values:
+        """The (weighted) sum over the rows of the variances of their unused cells, (p,)."""
+        variances = given.unused_variance
+        return np.asarray(variances.sum(axis=0) if weights is None else weights @ variances)
 
     @cached_property
     def _in_noise(self) -> Values:

@@ -21,7 +21,7 @@ from scipy.special import gammaln
 
 from robustrank.tables.factors import Distribution, FactorNormal
 from robustrank.tables.normal import Given, Normal
-from robustrank.tables.separated import separated_rows
+from robustrank.tables.separated import enough_rows, separated_rows
 from robustrank.tables.shrinkage import shrunk
 from robustrank.tables.start import FAR, MOST_FAR, first_normal
 from robustrank.tables.units import (
@@ -135,8 +135,8 @@ class TableModel:
     def explain(self, table: Values) -> Explained:
         """Compare each cell of rows, also of new ones, with the others of its row."""
         data = Data.of(table, self.units)
-        used, given, row_odds = self.sort(data)
-        scales = row_scales(used, given.a, given.diagonal)[:, None]
+        given, row_odds = self.sort(data)
+        scales = row_scales(given.used, given.a, given.diagonal)[:, None]
         variance = given.variance() * scales
         expected = np.clip(given.expected(), self.low, self.high)
         odds = self._cells(data).log_odds((data.scaled - given.expected()) ** 2, variance)
@@ -144,7 +144,7 @@ class TableModel:
         return Explained(
             self.units.original(expected) * data.sizes,
             self.units.deviation(expected, np.sqrt(variance)) * data.sizes,
-            data.seen & ~used,
+            data.seen & ~given.used,
             odds,
             row_odds > 0,
             row_odds,
@@ -171,27 +171,29 @@ class TableModel:
     def _cells(self, data: Data) -> Cells:
         return Cells(data.scaled, data.usable, self.units.tested, self.wrong_cells)
 
-    def sort(self, data: Data) -> tuple[Mask, Given, Values]:
-        """The used cells, what they say about the others, and the log odds that rows are wrong."""
-        used = consistent_cells(self.normal, self._cells(data))
-        given = self.normal.given(data.scaled, used)
-        # Without this, heavy tails are taken for wrong rows.
-        rejected = 1 - used.sum(axis=1) / np.maximum(data.seen.sum(axis=1), 1)
-        far = (_mean_distances(given) > self.usual) | (rejected > MOST_FAR)
-        odds = self._row_odds(data, used, given)
-        return used, given, np.where(far, odds, np.minimum(odds, 0.0))
+    def sort(self, data: Data, before: Mask | None = None) -> tuple[Given, Values]:
+        """What the cells that are not wrong say about the others; the log odds of wrong rows.
 
-    def _row_odds(self, data: Data, used: Mask, given: Given) -> Values:
+        The search may go on from cells that were used ``before``.
+        """
+        given = consistent_cells(self.normal, self._cells(data), before)
+        # Without this, heavy tails are taken for wrong rows.
+        rejected = 1 - given.used.sum(axis=1) / np.maximum(data.seen.sum(axis=1), 1)
+        far = (_mean_distances(given) > self.usual) | (rejected > MOST_FAR)
+        odds = self._row_odds(data, given)
+        return given, np.where(far, odds, np.minimum(odds, 0.0))
+
+    def _row_odds(self, data: Data, given: Given) -> Values:
         """The log odds that rows are wrong.
 
         In a correct row, the number of rejected cells is binomial, and the others are normal. In a
         wrong row, any number of rejected cells is equally probable, and the others are independent.
         """
-        seen, kept = data.seen.sum(axis=1), used.sum(axis=1)
+        seen, kept = data.seen.sum(axis=1), given.used.sum(axis=1)
         rejected = seen - kept
         binomial = gammaln(seen + 1) - gammaln(rejected + 1) - gammaln(kept + 1)
         binomial += rejected * math.log(self.wrong_cells) + kept * math.log1p(-self.wrong_cells)
-        independent = np.where(used, log_density_of_wrong(data.scaled), 0.0).sum(axis=1)
+        independent = np.where(given.used, log_density_of_wrong(data.scaled), 0.0).sum(axis=1)
         prior = math.log(self.wrong_rows) - math.log1p(-self.wrong_rows)
         right = given.log_density() + binomial
         return np.asarray(independent - np.log(seen + 1) + prior - right)
@@ -228,10 +230,10 @@ def fit_table(
     report: Report | None = None,
     transform_skewed: bool = True,
     center: bool = True,
-) -> TableModel:
-    """The model of a table with NaN for missing cells, (n, p) with at least two rows.
+) -> tuple[TableModel, Explained]:
+    """The model of a table, and what it says about it.
 
-    Skewed columns are straightened if the cells are then predicted better. If the columns are not
+    The table has NaN for missing cells, and at least two rows. Skewed columns are straightened if the cells are then predicted better. If the columns are not
     centered, the mean is zero, no column is straightened, and rows are divided by their size.
     """
     transform_skewed &= center
@@ -239,18 +241,15 @@ def fit_table(
     model = refitted(
         first_model(table, first_units(table, center)), table, _part(report, 0.0, part)
     )
-    if not transform_skewed:
-        return model
     explained = model.explain(table)
+    if not transform_skewed:
+        return model, explained
     units = model.units.of_skewed(table[~explained.wrong_rows])
     if not units.skewness.any():
-        return model
+        return model, explained
     other = refitted(first_model(table, units), table, _part(report, part, 1.0))
-    before, after = (
-        typical_error(one.expected, table, model.units.scale)
-        for one in (explained, other.explain(table))
-    )
-    return other if after < before else model
+    fits = (model, explained), (other, other.explain(table))
+    return min(fits, key=lambda fit: typical_error(fit[1].expected, table, model.units.scale))
 
 
 def _part(report: Report | None, begin: float, end: float) -> Report | None:
@@ -278,25 +277,27 @@ def refitted(model: TableModel, table: Values, report: Report | None = None) -> 
     excluded = np.zeros(len(table), bool)
     model = _converged(model, data, excluded, report)
     tested = model.units.tested
-    for _ in range(_GROUPS):
-        used, given, row_odds = model.sort(data)
+    possible = enough_rows(len(table), int(np.count_nonzero(tested)))
+    for _ in range(_GROUPS if possible else 0):
+        given, row_odds = model.sort(data)
         wrong_rows = row_odds > 0
         group = ~(wrong_rows | excluded)
         group[group] = separated_rows(given.completed()[group][:, tested])
         if not group.any():
             break
         excluded = excluded | group
-        rest = _estimated(model, data, used, given, wrong_rows | excluded)
+        rest = _estimated(model, data, given, wrong_rows | excluded)
         model = _converged(rest, data, excluded, report)
     return model
 
 
 def _converged(model: TableModel, data: Data, excluded: Mask, report: Report | None) -> TableModel:
     """The model when it no longer changes, of rows that are not excluded."""
+    used: Mask | None = None
     for sweep in range(_SWEEPS):
-        used, given, row_odds = model.sort(data)
-        wrong_rows = (row_odds > 0) | excluded
-        previous, model = model, _estimated(model, data, used, given, wrong_rows)
+        given, row_odds = model.sort(data, used)
+        used, wrong_rows = given.used, (row_odds > 0) | excluded
+        previous, model = model, _estimated(model, data, given, wrong_rows)
         if report is not None:
             report((sweep + 1) / _SWEEPS, model)
         if previous.normal.change(model.normal) < _TOLERANCE:
@@ -317,25 +318,24 @@ def model_of(units: Units, normal: Distribution) -> TableModel:
     return TableModel(units, normal, _SHARES[1], _SHARES[1], math.nan, 0.0, nothing, nothing)
 
 
-def _estimated(
-    model: TableModel, data: Data, used: Mask, given: Given, wrong_rows: Mask
-) -> TableModel:
+def _estimated(model: TableModel, data: Data, given: Given, wrong_rows: Mask) -> TableModel:
     """The model of the used cells of correct rows."""
     usual = _usual_distance(given)
     rows = ~wrong_rows
     if np.count_nonzero(rows) < 2:  # nothing agrees; keep all
         rows = np.ones_like(rows)
     if not rows.all():
-        given = model.normal.given(data.scaled[rows], used[rows])
+        given = given.of_rows(rows)
     count = len(given.used)
     completed = given.completed()
     mean = completed.mean(axis=0) * model.units.centered
     centered = completed - mean
     least = np.maximum(SMALLEST * count - np.sum(centered**2, axis=0), 0.0)
     unused = np.count_nonzero(~given.used, axis=1)
-    shrunken, weight = shrunk(model.normal, centered, given.unknown, least, unused)
+    unknown = model.normal.unknown(given)
+    shrunken, weight = shrunk(model.normal, centered, unknown, least, unused)
     low, high = model.range_with(given)
-    rejected = np.count_nonzero(data.seen[rows] & ~used[rows])
+    rejected = np.count_nonzero(data.seen[rows] & ~given.used)
     return replace(
         model,
         normal=shrunken.with_mean(mean),

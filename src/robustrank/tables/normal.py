@@ -15,10 +15,10 @@ B is Ω − Ω_M Ω_MM⁻¹ Ω_Mᵀ, which is cheap if few cells are outside of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -133,14 +133,10 @@ class Normal:
     def _root_of_precision(self) -> Values:
         return np.asarray(np.linalg.cholesky(self.precision))
 
-    def given(self, table: Values, used: Mask, weights: Values | None = None) -> Given:
-        """What the used cells of each row say about its cells.
-
-        ``weights`` are those of the rows in ``unknown``.
-        """
+    def given(self, table: Values, used: Mask) -> Given:
+        """What the used cells of each row say about its cells."""
         a, diagonal, variance = (np.zeros(table.shape) for _ in range(3))
         log_determinant = np.zeros(len(table))
-        unknown = np.zeros_like(self.covariance)
         for rows in blocks(used):
             part = Unused.of(self.precision, used[rows])
             centered = np.where(used[rows], table[rows] - self.mean, 0.0)
@@ -148,8 +144,18 @@ class Normal:
             diagonal[rows] = np.where(used[rows], part.diagonal(), 0.0)
             variance[rows] = part.variance()
             log_determinant[rows] = self.log_determinant + part.log_determinant()
-            unknown += part.total(None if weights is None else weights[rows])
-        return Given(self, table, used, a, diagonal, variance, log_determinant, unknown)
+        return Given(self, table, used, a, diagonal, variance, log_determinant)
+
+    def unknown(self, given: Given, weights: Values | None = None) -> Values:
+        """The (weighted) sum over the rows of the covariance of their unused cells."""
+        total = np.zeros_like(self.covariance)
+        for rows in blocks(given.used):
+            part = Unused.of(self.precision, given.used[rows])
+            total += part.total(None if weights is None else weights[rows])
+        return total
+
+
+_BY_ROW = ("table", "used", "a", "diagonal", "unused_variance", "log_determinant")
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,13 +169,23 @@ class Given:
     diagonal: Values  # of B
     unused_variance: Values
     log_determinant: Values
-    # The sum over the rows of the covariance of their unused cells, or of the variances, (p,).
-    unknown: Values
 
     def of_rows(self, rows: Indices | Mask) -> Given:
-        """The same for some rows; ``unknown`` stays that of all."""
-        names = ("table", "used", "a", "diagonal", "unused_variance", "log_determinant")
-        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+        """The same for some rows."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in _BY_ROW})
+
+    def put(self, rows: Indices, part: Given) -> None:
+        """Replace what is said about some rows; their values are the same."""
+        for name in _BY_ROW[1:]:
+            getattr(self, name)[rows] = getattr(part, name)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Given]) -> Given:
+        """The rows of several parts."""
+        arrays: Any = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in _BY_ROW
+        }
+        return replace(parts[0], **arrays)
 
     def completed(self) -> Values:
         """The values of the used cells, and the expected ones of the others."""
@@ -184,6 +200,10 @@ class Given:
     def variance(self) -> Values:
         """The variance of these predictions, if the normal distribution is known."""
         return np.where(self.used, self._left_out_variance, self.unused_variance)
+
+    def left_out_squares(self) -> Values:
+        """The squared errors of these predictions of the used cells; zero for the others."""
+        return np.asarray((self.a * self._left_out_variance) ** 2)
 
     def log_density(self) -> Values:
         """The log density of the used cells of each row."""

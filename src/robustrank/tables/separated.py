@@ -23,10 +23,15 @@ _MOST = 0.25  # of the rows; a larger group may be a class of its own
 _INFLATION = 16.0
 
 
+def enough_rows(rows: int, columns: int) -> bool:
+    """Whether rows are not separated in some direction by chance."""
+    return columns > 0 and rows >= _ROWS * columns
+
+
 def separated_rows(rows: Values) -> Mask:
     """The rows of a separated group, none if there is no such group; ``rows`` have no NaN."""
     none = np.zeros(len(rows), bool)
-    if not rows.size or len(rows) < _ROWS * rows.shape[1]:
+    if not enough_rows(*rows.shape):
         return none
     centered = rows - rows.mean(axis=0)
     values, vectors = np.linalg.eigh(centered.T @ centered / len(rows))

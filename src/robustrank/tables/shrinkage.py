@@ -68,7 +68,7 @@ def _shrunk_factors(
     count, columns = rows.shape
     deviations = np.sqrt((np.sum(rows**2, axis=0) + unknown) / count)
     scaled, own = rows / deviations, unknown / deviations**2
-    found = largest(scaled, before.most)
+    found = largest(scaled, before.most, before.loadings / deviations[:, None])
     weight = _WEIGHTS[0] if before.most else _spectrum(scaled, own, found, shares).best_weight()
     part = deviations**2 / (count + weight)
     loadings = np.sqrt(part)[:, None] * found.vectors * np.sqrt(found.values)

@@ -93,13 +93,13 @@ class TableStream:
         """The sums with those of a batch, and the range of the columns."""
         model, (old, weights) = self.model, recent_weights(len(table), forgetting)
         data = Data.of(np.where(self.empty, np.nan, table), model.units)
-        used, _, row_odds = model.sort(data)
+        given, row_odds = model.sort(data)
         wrong = row_odds > 0
         right, own = ~wrong, weights[~wrong]
-        given = model.normal.given(data.scaled[right], used[right], own)
+        given = given.of_rows(right)
         completed = given.completed()
-        seen = data.seen[right]
-        rejected = own @ np.array([(seen & ~used[right]).sum(axis=1), seen.sum(axis=1)]).T
+        seen, unknown = data.seen[right], model.normal.unknown(given, own)
+        rejected = own @ np.array([(seen & ~given.used).sum(axis=1), seen.sum(axis=1)]).T
         if right.any():
             low, high = model.range_with(given)
             low, high = np.minimum(model.low, low), np.maximum(model.high, high)
@@ -109,7 +109,7 @@ class TableStream:
             model=model,
             count=old * self.count + own.sum(),
             total=old * self.total + own @ completed,
-            scatter=old * self.scatter + (completed.T * own) @ completed + given.unknown,
+            scatter=old * self.scatter + (completed.T * own) @ completed + unknown,
             cells=old * self.cells + rejected,
             row_weights=old * self.row_weights + [weights @ wrong, weights.sum()],
         )

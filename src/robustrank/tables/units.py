@@ -31,6 +31,7 @@ _FARTHEST = 1e8  # scales; with larger values, rounding would spoil what the res
 _TAILS = np.array([0.05, 0.1, 0.25])
 _DEVIATION = 1.55  # of the median of the three answers, times the root of the number of values
 _CHANCE = 0.01  # that one of the columns of a table of normal numbers seems to be skewed
+_LEAST_SKEWED = 0.2  # what a straight line leaves of the variance is g² / 2, two percent
 _MOST_SKEWED = 1.5  # log-normal values, most within a factor of 20 of their median
 _SHORT = 3.0  # from g y = -3 on, straight lines: the values of the shorter tail are bounded
 
@@ -212,7 +213,7 @@ def _limit_of_mostly_zero(values: Values) -> float:
 
 
 def _skewness(values: Values, least: float) -> tuple[float, float]:
-    """Tukey's g and the scale of values; zero if g √n is smaller than ``least``."""
+    """Tukey's g and the scale of values; zero if g is small, or g √n is smaller than ``least``."""
     if not len(values):
         return 0.0, 1.0
     middle = np.median(values)
@@ -222,7 +223,7 @@ def _skewness(values: Values, least: float) -> tuple[float, float]:
         return 0.0, 1.0
     normal = -ndtri(_TAILS)
     skewness = float(np.median(np.log(above / below) / normal))
-    if abs(skewness) * np.sqrt(len(values)) < least:
+    if abs(skewness) < max(least / np.sqrt(len(values)), _LEAST_SKEWED):
         return 0.0, 1.0
     skewness = float(np.clip(skewness, -_MOST_SKEWED, _MOST_SKEWED))
     return skewness, float((above + below)[-1] * skewness / 2 / np.sinh(skewness * normal[-1]))
