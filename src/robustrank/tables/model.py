@@ -233,8 +233,9 @@ def fit_table(
 ) -> tuple[TableModel, Explained]:
     """The model of a table, and what it says about it.
 
-    The table has NaN for missing cells, and at least two rows. Skewed columns are straightened if the cells are then predicted better. If the columns are not
-    centered, the mean is zero, no column is straightened, and rows are divided by their size.
+    The table has NaN for missing cells, and at least two rows. Skewed columns are straightened if
+    the cells are then predicted better. If the columns are not centered, the mean is zero, no
+    column is straightened, and rows are divided by their size.
     """
     transform_skewed &= center
     part = 0.5 if transform_skewed else 1.0
