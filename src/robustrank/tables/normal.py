@@ -215,7 +215,7 @@ class Given:
         centered = np.where(self.used, self.table - self.normal.mean, 0.0)
         return np.asarray(np.sum(centered * self.a, axis=1))
 
-    @cached_property
+    @property
     def _left_out_variance(self) -> Values:
         return np.asarray(1 / np.where(self.used, self.diagonal, 1.0))
 
