@@ -7,7 +7,7 @@ import pytest
 from tables import some
 
 from robustrank.tables import Normal
-from robustrank.tables.factors import FactorNormal, exceeding_noise, largest
+from robustrank.tables.factors import FactorNormal, edge_of_noise, largest
 from robustrank.tables.normal import Given
 from robustrank.tables.units import Values
 from robustrank.tables.wrong_cells import Cells, consistent_cells
@@ -124,21 +124,19 @@ def test_the_largest_components_are_those_of_the_singular_values(shape: tuple[in
     np.testing.assert_allclose(found.rest, np.diagonal(rest), atol=1e-9)
 
 
-def test_the_mean_takes_a_dimension_of_a_matrix_of_low_rank() -> None:
-    rng = np.random.default_rng(0)
-    right = rng.standard_normal((40, 3))
-    left = np.column_stack([rng.standard_normal((100, 2)), np.ones(100)])
-    normal = FactorNormal.of_low_rank(left, right, np.full(40, 0.1))
-    assert normal.most == 2
-    np.testing.assert_allclose(normal.mean, right @ left.mean(axis=0))
-    np.testing.assert_allclose(normal.noise, 0.01)
-    np.testing.assert_allclose(
-        normal.loadings @ normal.loadings.T, right @ np.cov(left.T, bias=True) @ right.T, atol=1e-9
-    )
+@pytest.mark.parametrize("full", [True, False])
+def test_some_principal_components_and_noise_that_keeps_the_variances(full: bool) -> None:
+    normal = distribution()
+    few = FactorNormal.of(normal.full() if full else normal, 2)
+    assert few.most == 2
+    np.testing.assert_allclose(few.mean, normal.mean)
+    np.testing.assert_allclose(few.variances, normal.variances, rtol=1e-9)
+    axes, variances = normal.axes(2)
+    expected = (axes.T * variances) @ axes
+    np.testing.assert_allclose(few.loadings @ few.loadings.T, expected, atol=1e-8)
 
 
-def test_variances_of_noise_do_not_exceed_noise() -> None:
+def test_variances_of_noise_do_not_exceed_its_edge() -> None:
     noise = np.random.default_rng(0).standard_normal((500, 50))
     values = np.asarray(np.linalg.eigvalsh(noise.T @ noise / 500))
-    assert exceeding_noise(values, 50, 500.0) <= 1
-    assert exceeding_noise(np.append(values, 3.0), 50, 500.0) >= 1
+    assert values[-1] == pytest.approx(edge_of_noise(50, 500.0), rel=0.05)

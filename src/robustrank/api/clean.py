@@ -19,9 +19,9 @@ from robustrank.run import Callback, Progress, Run, Stopped
 from robustrank.tables import (
     CleanTable,
     Explained,
-    FactorNormal,
     TableModel,
     Values,
+    few_factors,
     first_model,
     first_units,
     fit_table,
@@ -32,15 +32,14 @@ from robustrank.tables import (
     refitted,
     typical_error,
 )
-from robustrank.tables.units import MEDIAN_SIZE, Indices
+from robustrank.tables.units import Indices
 
 # Residuals of most cells of tables that may have a low rank exactly, in robust units: those of 30
 # tables of exact rank, with up to 10 % wrong cells, are at most 0.1.
 _NEARLY = 0.2
-# A low rank is searched in rows with this number of cells first, and one with noise, which takes
-# much longer, only in rows with the smaller number, if they are not fewer than these.
+# A low rank is searched in rows with this number of cells first; one with noise only in rows with
+# the smaller number, if they are not fewer than these.
 _CELLS, _CELLS_WITH_NOISE, _FEWEST = 500_000, 50_000, 50
-_LOW = 10  # cells of the shorter side for each dimension of a low rank with noise
 _MOST_WRONG = 0.5  # of the cells of a row that is not wrong altogether
 # Of a longer table, the model is fitted to this number of random rows, at least 20 for each column:
 # with more, the errors of predictions would decrease by less than 3 %.
@@ -156,9 +155,11 @@ def _cleaned(
             best = min(fits, key=_Fit.error) if len(fits) > 1 else fits[0]
             found = best.explains(values)
             if _is_nearly_exact(found):
-                exact, factors = _of_low_rank(found, rng, run)
-                if factors is not None:
-                    best = best.or_with(factors, rng, watch)
+                other = best.with_few_factors(rng, watch)
+                if other is None:  # they leave nothing, or more than noise
+                    exact = _of_low_rank(found, rng, run)
+                else:
+                    best = best.or_better(other, rng)
                     found = best.explains(values)
             report = watch.during("held out", best.transposed)
             errors = held_out(
@@ -212,12 +213,23 @@ class _Fit:
             return _explained(values, self.model, self.transposed)
         return CleanTable.of(values, self.model, self.explained, transposed=self.transposed)
 
-    def or_with(self, factors: FactorNormal, rng: np.random.Generator, watch: _Watch) -> _Fit:
-        """A fit that starts from a distribution, if it predicts left-out cells better."""
+    def with_few_factors(self, rng: np.random.Generator, watch: _Watch) -> _Fit | None:
+        """A fit with few factors, if they leave only noise.
+
+        Not through the origin: which of two fits is better would depend on the order of the rows.
+        """
         units = replace(self.model.units, skewness=np.zeros_like(self.model.units.skewness))
         report = watch.during("factors", self.transposed)
+        some = _chosen(self.sample, _CELLS_WITH_NOISE // self.sample.shape[1], rng)
+        enough = units.centered and len(some) >= min(_FEWEST, len(self.sample))
+        factors = few_factors(some, units, report) if enough else None
+        if factors is None:
+            return None
         model = refitted(model_of(units, factors), self.sample, report)
-        other = _Fit(self.sample, model, model.explain(self.sample), self.transposed)
+        return _Fit(self.sample, model, model.explain(self.sample), self.transposed)
+
+    def or_better(self, other: _Fit, rng: np.random.Generator) -> _Fit:
+        """The one of two fits that predicts left-out cells better."""
         fits = (self, other)
         wrong_rows = self.explained.wrong_rows | other.explained.wrong_rows
         errors = left_out_errors(self.sample, [fit.model for fit in fits], ~wrong_rows, rng)
@@ -285,45 +297,24 @@ def _is_nearly_exact(found: CleanTable) -> bool:
     return bool(np.median(residual[used]) <= _NEARLY) if used.any() else False
 
 
-def _of_low_rank(
-    found: CleanTable, rng: np.random.Generator, run: Run
-) -> tuple[Result | None, FactorNormal | None]:
-    """A matrix of exactly low rank, in robust units; or the distribution of one with noise.
+def _of_low_rank(found: CleanTable, rng: np.random.Generator, run: Run) -> Result | None:
+    """A matrix of exactly low rank, in robust units.
 
-    Of a large table, some rows are tried first. With noise, a part of them has to be enough.
+    Of a large table, some rows are tried first.
     """
     rows, columns = found.sizes
     scaled = (found.given / rows - found.center) / columns
     scaled = np.where(np.isinf(found.given), np.inf, scaled)
-    wide = scaled.shape[1]
-    some, most = _chosen(scaled, max(_CELLS // wide, _FEWEST), rng), _CELLS_WITH_NOISE // wide
-    noisy = found.model.units.centered and most >= _FEWEST
-    few = _chosen(some, most, rng) if noisy else some
-    result = _certified(some, noisy and few is some, rng, run)
-    if result is not None and result.noise == 0:
-        return result if some is scaled else _certified(scaled, False, rng, run), None
-    if result is None and noisy and few is not some:
-        result = _certified(few, True, rng, run)
-    if result is None or result.noise == 0:
-        return None, None
-    return None, _distribution(few, result)
+    most = min(max(_CELLS // scaled.shape[1], _FEWEST), _ROWS)
+    some = _chosen(scaled, most, rng)
+    result = _certified(some, rng, run)
+    return result if result is None or some is scaled else _certified(scaled, rng, run)
 
 
-def _distribution(scaled: Values, found: Result) -> FactorNormal:
-    """That of the rows of a matrix of low rank with noise that are not wrong."""
-    right = np.mean(np.asarray(found.outliers), axis=1) <= _MOST_WRONG
-    right[found.undecided_rows] = False
-    residual = np.abs(scaled - np.asarray(found.matrix))[right]
-    noise = np.nanmedian(np.where(np.isfinite(residual), residual, np.nan), axis=0) / MEDIAN_SIZE
-    noise = np.where(noise > 0, noise, found.noise)
-    return FactorNormal.of_low_rank(np.asarray(found.left)[right], np.asarray(found.right), noise)
-
-
-def _certified(scaled: Values, noisy: bool, rng: np.random.Generator, run: Run) -> Result | None:
+def _certified(scaled: Values, rng: np.random.Generator, run: Run) -> Result | None:
     """The certified low-rank matrix of a table; None if there is none, or no time is left.
 
-    Without noise, unless it is asked for; then the search ends where the rank would not be low. The
-    normal model predicts cells as well there.
+    Without noise: the search ends where it would begin to consider noise.
     """
     left = None if run.ends is None else max(run.ends - run.began - run.seconds, 0.0)
     if left == 0.0:
@@ -334,14 +325,13 @@ def _certified(scaled: Values, noisy: bool, rng: np.random.Generator, run: Run) 
     def stop(progress: Progress) -> bool:
         nonlocal ended
         run.report(progress)
-        _, is_noise, rank = progress.stage.partition("noise, rank ")
-        ended = bool(is_noise) and not (noisy and _LOW * int(rank) <= min(scaled.shape))
+        ended = progress.stage.startswith("noise")
         return ended
 
     result = complete(scaled, rng=rng, callback=stop, time_limit=left)
     if result.stopped is StopReason.CALLBACK and not ended:  # that of the user, who ends this too
         raise Stopped(result.stopped)
-    return result if result.certified else None
+    return result if result.certified and result.noise == 0 else None
 
 
 def _as_low_rank(found: CleanTable, exact: Result) -> CleanTable:

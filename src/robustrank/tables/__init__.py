@@ -7,7 +7,8 @@ from robustrank.tables.clean_table import (
     mostly_wrong,
     noise_variances,
 )
-from robustrank.tables.factors import MANY, FactorNormal
+from robustrank.tables.factors import MANY
+from robustrank.tables.few_factors import few_factors
 from robustrank.tables.held_out import HeldOut, held_out, left_out_errors
 from robustrank.tables.model import (
     Explained,
@@ -27,7 +28,6 @@ __all__ = [
     "MANY",
     "CleanTable",
     "Explained",
-    "FactorNormal",
     "HeldOut",
     "Indices",
     "Mask",
@@ -37,6 +37,7 @@ __all__ = [
     "TableStream",
     "Units",
     "Values",
+    "few_factors",
     "first_model",
     "first_units",
     "fit_table",

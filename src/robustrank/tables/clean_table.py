@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import chdtri, expit
 
 from robustrank.tables.draws import drawn_rows
-from robustrank.tables.factors import Distribution, exceeding_noise
+from robustrank.tables.factors import Distribution, edge_of_noise
 from robustrank.tables.held_out import HeldOut
 from robustrank.tables.model import Explained, TableModel
 from robustrank.tables.normal import Normal
@@ -318,7 +318,7 @@ def _count(normal: Distribution, noise: Values, rows: float) -> int:
     """The number of components that noise alone would not give."""
     noise = np.maximum(noise, _ROUNDING * normal.variances)
     variances = normal.in_units_of(np.where(noise > 0, noise, 1.0))
-    return exceeding_noise(variances, len(normal.mean), rows)
+    return int(np.sum(variances > edge_of_noise(len(normal.mean), rows)))
 
 
 def known_moments(

@@ -27,6 +27,8 @@ from robustrank.tables.units import Mask, Values
 MANY = 200  # columns; with more, a covariance of all pairs takes long
 _WORK = 4e9  # multiplications for the factors of the rows of a table, which limit their number
 _BLOCK = 1_000_000  # numbers in the largest array of a block of rows, so that caches hold it
+_LEAST = 1e-3  # of the variance of a column is noise when the fit of a few factors starts
+_FEW = 12  # factors, of which all products for all rows are computed at once
 _COMPARED = 200  # columns whose correlations tell whether a fit has converged
 
 
@@ -74,12 +76,12 @@ def _rest(A: Values, values: Values, vectors: Values) -> Values:
     return np.asarray(np.maximum(np.sum(A**2, axis=0) - vectors**2 @ values, 0.0))
 
 
-def exceeding_noise(variances: Values, columns: int, rows: float) -> int:
-    """The number of variances, in units of the noise, that noise alone would not give.
+def edge_of_noise(columns: int, rows: float) -> float:
+    """The largest eigenvalue of the sample covariance of noise: (1 + √(p / n))².
 
-    Those of the sample covariance of noise are at most (1 + √(p / n))² (Marchenko and Pastur).
+    It is that of many columns and rows (Marchenko and Pastur).
     """
-    return int(np.sum(variances > (1 + np.sqrt(columns / rows)) ** 2))
+    return (1 + math.sqrt(columns / rows)) ** 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,18 +94,12 @@ class FactorNormal:
     most: int = 0  # factors, if their number is known; otherwise zero
 
     @classmethod
-    def of_low_rank(cls, left: Values, right: Values, noise: Values) -> FactorNormal:
-        """The distribution of the rows of a matrix of low rank, (n, r) and (p, r).
-
-        ``noise`` are the deviations of the columns. The mean may have taken one of the dimensions.
-        """
-        mean, rows, columns = left.mean(axis=0), len(left), len(right)
-        _, sizes, axes = np.linalg.svd((left - mean) / math.sqrt(rows), full_matrices=False)
-        loadings = right @ (axes.T * sizes) / noise[:, None]
-        vectors, sizes, _ = np.linalg.svd(loadings, full_matrices=False)
-        count = max(exceeding_noise(sizes**2, columns, rows), 1)
-        loadings = noise[:, None] * vectors[:, :count] * sizes[:count]
-        return cls(right @ mean, loadings, noise**2, count)
+    def of(cls, normal: Distribution, count: int) -> FactorNormal:
+        """The given number of principal components of a distribution; the rest is noise."""
+        axes, variances = normal.axes(count)
+        loadings = axes.T * np.sqrt(variances)
+        rest = normal.variances - np.sum(loadings**2, axis=1)
+        return cls(normal.mean, loadings, np.maximum(rest, _LEAST * normal.variances), count)
 
     @property
     def covariance(self) -> Values:
@@ -240,6 +236,10 @@ class FactorNormal:
         """The identity and F_Oᵀ F_O for each row, from its used or its unused cells."""
         F, count = self._in_noise, used.sum(axis=1)
         one = np.eye(F.shape[1])
+        if F.shape[1] <= _FEW:
+            return one + (used @ (F[:, :, None] * F[:, None, :]).reshape(len(F), -1)).reshape(
+                -1, *one.shape
+            )
         whole = one + F.T @ F
         grams = np.empty((len(used), *one.shape))
         for row, (own, cells) in enumerate(zip(used, count, strict=True)):

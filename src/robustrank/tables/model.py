@@ -240,7 +240,7 @@ def fit_table(
     transform_skewed &= center
     part = 0.5 if transform_skewed else 1.0
     model = refitted(
-        first_model(table, first_units(table, center)), table, _part(report, 0.0, part)
+        first_model(table, first_units(table, center)), table, part_of(report, 0.0, part)
     )
     explained = model.explain(table)
     if not transform_skewed:
@@ -248,12 +248,12 @@ def fit_table(
     units = model.units.of_skewed(table[~explained.wrong_rows])
     if not units.skewness.any():
         return model, explained
-    other = refitted(first_model(table, units), table, _part(report, part, 1.0))
+    other = refitted(first_model(table, units), table, part_of(report, part, 1.0))
     fits = (model, explained), (other, other.explain(table))
     return min(fits, key=lambda fit: typical_error(fit[1].expected, table, model.units.scale))
 
 
-def _part(report: Report | None, begin: float, end: float) -> Report | None:
+def part_of(report: Report | None, begin: float, end: float) -> Report | None:
     """Report the share that is finished of a part as that of the whole."""
     if report is None:
         return None
@@ -327,13 +327,13 @@ def _estimated(model: TableModel, data: Data, given: Given, wrong_rows: Mask) ->
         rows = np.ones_like(rows)
     if not rows.all():
         given = given.of_rows(rows)
-    count = len(given.used)
+    count, weights = len(given.used), _row_weights(model, given)
     completed = given.completed()
-    mean = completed.mean(axis=0) * model.units.centered
-    centered = completed - mean
+    mean = weights @ completed / count * model.units.centered
+    centered = np.sqrt(weights)[:, None] * (completed - mean)
     least = np.maximum(SMALLEST * count - np.sum(centered**2, axis=0), 0.0)
     unused = np.count_nonzero(~given.used, axis=1)
-    unknown = model.normal.unknown(given)
+    unknown = model.normal.unknown(given, weights)
     shrunken, weight = shrunk(model.normal, centered, unknown, least, unused)
     low, high = model.range_with(given)
     rejected = np.count_nonzero(data.seen[rows] & ~given.used)
@@ -347,6 +347,18 @@ def _estimated(model: TableModel, data: Data, given: Given, wrong_rows: Mask) ->
         low=low,
         high=high,
     )
+
+
+def _row_weights(model: TableModel, given: Given) -> Values:
+    """The weights of rows, one on average.
+
+    All rows are equal, unless the number of factors is known: then those with more noise than usual
+    count less, because a group of them would make all noise larger.
+    """
+    if not (isinstance(model.normal, FactorNormal) and model.normal.most):
+        return np.ones(len(given.used))
+    weights = 1 / row_scales(given.used, given.a, given.diagonal)
+    return np.asarray(weights / weights.mean())
 
 
 def _range_of(given: Given, units: Units) -> tuple[Values, Values]:

@@ -60,13 +60,18 @@ def log_density_of_wrong(table: Values) -> Values:
 
 def row_scales(used: Mask, a: Values, diagonal: Values) -> Values:
     """How much larger than usual the noise variance of each row is, at least one."""
+    counts, typical = used.sum(axis=1), typical_squares(used, a, diagonal)
+    return np.asarray(np.maximum((_PRIOR + counts * typical) / (_PRIOR + counts), 1.0))
+
+
+def typical_squares(used: Mask, a: Values, diagonal: Values) -> Values:
+    """The noise variance of each row, relative to the usual one, by the median of its cells."""
     with np.errstate(divide="ignore", invalid="ignore"):
         squares = np.where(used, a**2 / diagonal, np.nan)
     counts, place = used.sum(axis=1), np.arange(len(used))
     ordered = np.sort(squares, axis=1)  # NaN last; much faster than nanmedian with many columns
     middle = [ordered[place, np.maximum(k, 0)] for k in ((counts - 1) // 2, counts // 2)]
-    typical = np.where(counts > 0, np.mean(middle, axis=0) / _MEDIAN, 1.0)
-    return np.asarray(np.maximum((_PRIOR + counts * typical) / (_PRIOR + counts), 1.0))
+    return np.where(counts > 0, np.mean(middle, axis=0) / _MEDIAN, 1.0)
 
 
 def consistent_cells(normal: Distribution, cells: Cells, before: Mask | None = None) -> Given:
