@@ -244,3 +244,13 @@ def test_every_table_has_a_finite_answer(name: str) -> None:
     assert np.all(found.deviation >= 0)
     assert not np.any(found.wrong & np.isnan(table))
     np.testing.assert_array_equal(found.wrong & np.isinf(table), np.isinf(table))
+
+
+def test_wrong_cells_within_the_range_of_wide_tables_are_found() -> None:
+    truth = correlated(rows=60, columns=250, rank=3)
+    wrong = some(truth.shape, 0.1)
+    lowest, highest = truth.min(axis=0), truth.max(axis=0)
+    table = np.where(wrong, np.where(truth > 0, lowest, highest), truth)
+    found = answer(table)[1]
+    assert np.mean(found.wrong[wrong]) > 0.9
+    assert np.mean(found.wrong[~wrong]) < 0.01

@@ -53,9 +53,9 @@ def test_unused_cells_are_predicted_by_the_used_ones(
     for i, row in enumerate(table):
         expected, covariance = conditional(normal, row, used[i])
         rest = ~used[i]
-        np.testing.assert_allclose(given.completed()[i, rest], expected[rest], atol=1e-9)
+        np.testing.assert_allclose(given.completed[i, rest], expected[rest], atol=1e-9)
         np.testing.assert_allclose(given.variance()[i, rest], np.diagonal(covariance)[rest])
-        np.testing.assert_array_equal(given.completed()[i, used[i]], row[used[i]])
+        np.testing.assert_array_equal(given.completed[i, used[i]], row[used[i]])
 
 
 def test_log_density_and_distance_are_those_of_the_used_cells(

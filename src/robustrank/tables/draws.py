@@ -21,5 +21,5 @@ def drawn_rows(normal: Distribution, table: Values, used: Mask, rng: np.random.G
         random = normal.random(len(rows), rng)
         difference = np.where(used[rows], table[rows] - random, 0.0)
         correction = about_zero.given(difference, used[rows])
-        filled[rows] = np.where(used[rows], table[rows], random + correction.completed())
+        filled[rows] = np.where(used[rows], table[rows], random + correction.completed)
     return filled

@@ -6,6 +6,9 @@ row given its used cells O have the covariance C = (I + F_Oᵀ F_O)⁻¹, and
 
     B = D^(-1/2) (I - F C Fᵀ) D^(-1/2) among the used cells.
 
+A row from which the loadings were estimated explains itself: the covariance without it is
+L (I - t tᵀ) Lᵀ + D, if the loadings are components of a table of which t is the row's share.
+
 See ``normal`` for what follows from B.
 """
 
@@ -28,6 +31,7 @@ MANY = 200  # columns; with more, a covariance of all pairs takes long
 _WORK = 4e9  # multiplications for the factors of the rows of a table, which limit their number
 _BLOCK = 1_000_000  # numbers in the largest array of a block of rows, so that caches hold it
 _LEAST = 1e-3  # of the variance of a column is noise when the fit of a few factors starts
+_LEAST_REST = 1e-6  # of the factors in the direction of a row without it, up to rounding
 _FEW = 12  # factors, of which all products for all rows are computed at once
 _COMPARED = 200  # columns whose correlations tell whether a fit has converged
 
@@ -193,23 +197,42 @@ class FactorNormal:
         for first in range(0, max(rows, 1), size):
             yield slice(first, first + size)
 
-    def given(self, table: Values, used: Mask) -> Given:
-        """What the used cells of each row say about its cells."""
-        parts = [self._given(table[rows], used[rows]) for rows in self.blocks(len(table))]
+    def shares(self, rows: Values, total: float) -> Values:
+        """The share t of each row in the factors that were estimated from these, (n, k).
+
+        The rows are completed and centered, and have the weight ``total`` with the prior.
+        """
+        sizes = np.sqrt(self.variances)
+        axes = self.loadings / sizes[:, None]
+        lengths = np.sum(axes**2, axis=0)
+        return np.asarray(rows / sizes @ axes / np.where(lengths > 0, lengths, 1.0) / total**0.5)
+
+    def given(self, table: Values, used: Mask, shares: Values | None = None) -> Given:
+        """What the used cells of each row say about its cells.
+
+        With the ``shares`` of the rows in the factors, each row is left out of the covariance from
+        which its cells are predicted.
+        """
+        parts = [
+            self._given(table[rows], used[rows], None if shares is None else shares[rows])
+            for rows in self.blocks(len(table))
+        ]
         return Given.joined(parts) if len(parts) > 1 else parts[0]
 
-    def _given(self, table: Values, used: Mask) -> Given:
+    def _given(self, table: Values, used: Mask, own: Values | None) -> Given:
         deviation, F = np.sqrt(self.noise), self._in_noise
         centered = np.where(used, table - self.mean, 0.0) / deviation
-        gram = self._gram(used)
+        gram = self._gram(used) if own is None else self._gram(used) + _left_out(own)
         log_determinant = used @ np.log(1 / self.noise) - np.linalg.slogdet(gram)[1]
         covariance = np.asarray(np.linalg.inv(gram))
         scores = (covariance @ (centered @ F)[:, :, None])[:, :, 0]
         shares = self._squares(covariance)
-        a = np.where(used, centered - scores @ F.T, 0.0) / deviation
+        fitted = scores @ F.T
+        completed = np.where(used, table, self.mean + deviation * fitted)
+        a = np.where(used, centered - fitted, 0.0) / deviation
         diagonal = np.where(used, np.maximum(1 - shares, ROUNDING) / self.noise, 0.0)
         variance = np.where(used, 0.0, self.noise * (1 + shares))
-        return Given(self, table, used, a, diagonal, variance, log_determinant)
+        return Given(self.mean, table, used, completed, a, diagonal, variance, log_determinant)
 
     def unknown(self, given: Given, weights: Values | None = None) -> Values:
         """The (weighted) sum over the rows of the variances of their unused cells, (p,)."""
@@ -250,6 +273,13 @@ class FactorNormal:
                 part = F[own]
                 grams[row] = one + part.T @ part
         return grams
+
+
+def _left_out(shares: Values) -> Values:
+    """What is added to the precision of the scores of rows that are left out, (n, k, k)."""
+    rest = np.maximum(1 - np.sum(shares**2, axis=1), _LEAST_REST)
+    scaled = shares / np.sqrt(rest)[:, None]
+    return np.asarray(scaled[:, :, None] * scaled[:, None, :])
 
 
 Distribution = Normal | FactorNormal

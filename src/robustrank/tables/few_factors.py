@@ -43,7 +43,7 @@ def _leaves_noise(model: TableModel, data: Data, count: int) -> bool:
     # Rows with more noise than others would be factors, too.
     sizes = np.sqrt(typical_squares(given.used, given.a, given.diagonal))[:, None]
     some = sizes[:, 0] > 0
-    centered = (given.completed() - normal.mean)[some] / sizes[some]
+    centered = (given.completed - normal.mean)[some] / sizes[some]
     rows = centered / np.sqrt(normal.conditional_variances)
     if len(rows) <= count:
         return False

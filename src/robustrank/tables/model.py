@@ -169,7 +169,7 @@ class TableModel:
         return _range_of(given, self.units)
 
     def _cells(self, data: Data) -> Cells:
-        return Cells(data.scaled, data.usable, self.units.tested, self.wrong_cells)
+        return Cells(data.scaled, data.usable, self.units.tested, self.wrong_cells, data.own)
 
     def sort(self, data: Data, before: Mask | None = None) -> tuple[Given, Values]:
         """What the cells that are not wrong say about the others; the log odds of wrong rows.
@@ -213,6 +213,7 @@ class Data:
     seen: Mask
     beyond: Mask
     sizes: Values
+    own: Values | None = None  # the shares of the rows in the factors of a model fitted to them
 
     @classmethod
     def of(cls, table: Values, units: Units, sizes: Values | None = None) -> Data:
@@ -283,12 +284,11 @@ def refitted(model: TableModel, table: Values, report: Report | None = None) -> 
         given, row_odds = model.sort(data)
         wrong_rows = row_odds > 0
         group = ~(wrong_rows | excluded)
-        group[group] = separated_rows(given.completed()[group][:, tested])
+        group[group] = separated_rows(given.completed[group][:, tested])
         if not group.any():
             break
         excluded = excluded | group
-        rest = _estimated(model, data, given, wrong_rows | excluded)
-        model = _converged(rest, data, excluded, report)
+        model = _converged(*_estimated(model, data, given, wrong_rows | excluded), excluded, report)
     return model
 
 
@@ -298,7 +298,7 @@ def _converged(model: TableModel, data: Data, excluded: Mask, report: Report | N
     for sweep in range(_SWEEPS):
         given, row_odds = model.sort(data, used)
         used, wrong_rows = given.used, (row_odds > 0) | excluded
-        previous, model = model, _estimated(model, data, given, wrong_rows)
+        previous, (model, data) = model, _estimated(model, data, given, wrong_rows)
         if report is not None:
             report((sweep + 1) / _SWEEPS, model)
         if previous.normal.change(model.normal) < _TOLERANCE:
@@ -319,8 +319,10 @@ def model_of(units: Units, normal: Distribution) -> TableModel:
     return TableModel(units, normal, _SHARES[1], _SHARES[1], math.nan, 0.0, nothing, nothing)
 
 
-def _estimated(model: TableModel, data: Data, given: Given, wrong_rows: Mask) -> TableModel:
-    """The model of the used cells of correct rows."""
+def _estimated(
+    model: TableModel, data: Data, given: Given, wrong_rows: Mask
+) -> tuple[TableModel, Data]:
+    """The model of the used cells of correct rows, and the data with the shares of these rows."""
     usual = _usual_distance(given)
     rows = ~wrong_rows
     if np.count_nonzero(rows) < 2:  # nothing agrees; keep all
@@ -328,7 +330,7 @@ def _estimated(model: TableModel, data: Data, given: Given, wrong_rows: Mask) ->
     if not rows.all():
         given = given.of_rows(rows)
     count, weights = len(given.used), _row_weights(model, given)
-    completed = given.completed()
+    completed = given.completed
     mean = weights @ completed / count * model.units.centered
     centered = np.sqrt(weights)[:, None] * (completed - mean)
     least = np.maximum(SMALLEST * count - np.sum(centered**2, axis=0), 0.0)
@@ -337,7 +339,11 @@ def _estimated(model: TableModel, data: Data, given: Given, wrong_rows: Mask) ->
     shrunken, weight = shrunk(model.normal, centered, unknown, least, unused)
     low, high = model.range_with(given)
     rejected = np.count_nonzero(data.seen[rows] & ~given.used)
-    return replace(
+    if isinstance(shrunken, FactorNormal):  # wrong cells that were used would explain themselves
+        own = np.zeros((len(rows), shrunken.loadings.shape[1]))
+        own[rows] = shrunken.shares(centered, count + weight)
+        data = replace(data, own=own)
+    estimated = replace(
         model,
         normal=shrunken.with_mean(mean),
         wrong_cells=share(rejected, np.count_nonzero(data.seen[rows])),
@@ -347,6 +353,7 @@ def _estimated(model: TableModel, data: Data, given: Given, wrong_rows: Mask) ->
         low=low,
         high=high,
     )
+    return estimated, data
 
 
 def _row_weights(model: TableModel, given: Given) -> Values:

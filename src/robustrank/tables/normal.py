@@ -144,7 +144,8 @@ class Normal:
             diagonal[rows] = np.where(used[rows], part.diagonal(), 0.0)
             variance[rows] = part.variance()
             log_determinant[rows] = self.log_determinant + part.log_determinant()
-        return Given(self, table, used, a, diagonal, variance, log_determinant)
+        completed = np.where(used, table, self.mean + a @ self.covariance)
+        return Given(self.mean, table, used, completed, a, diagonal, variance, log_determinant)
 
     def unknown(self, given: Given, weights: Values | None = None) -> Values:
         """The (weighted) sum over the rows of the covariance of their unused cells."""
@@ -155,16 +156,17 @@ class Normal:
         return total
 
 
-_BY_ROW = ("table", "used", "a", "diagonal", "unused_variance", "log_determinant")
+_BY_ROW = ("table", "used", "completed", "a", "diagonal", "unused_variance", "log_determinant")
 
 
 @dataclass(frozen=True, eq=False)
 class Given:
     """What the used cells of each row of a table say about its cells."""
 
-    normal: HasCovariance
+    mean: Values
     table: Values
     used: Mask
+    completed: Values  # the values of the used cells, and the expected ones of the others
     a: Values
     diagonal: Values  # of B
     unused_variance: Values
@@ -187,15 +189,10 @@ class Given:
         }
         return replace(parts[0], **arrays)
 
-    def completed(self) -> Values:
-        """The values of the used cells, and the expected ones of the others."""
-        expected = self.normal.mean + self.normal.times(self.a)
-        return np.where(self.used, self.table, expected)
-
     def expected(self) -> Values:
         """What the other used cells of its row predict for each cell."""
         left_out = self.table - self.a * self._left_out_variance
-        return np.where(self.used, left_out, self.completed())
+        return np.where(self.used, left_out, self.completed)
 
     def variance(self) -> Values:
         """The variance of these predictions, if the normal distribution is known."""
@@ -212,7 +209,7 @@ class Given:
 
     def distances(self) -> Values:
         """The squared Mahalanobis distance of the used cells of each row from the mean."""
-        centered = np.where(self.used, self.table - self.normal.mean, 0.0)
+        centered = np.where(self.used, self.table - self.mean, 0.0)
         return np.asarray(np.sum(centered * self.a, axis=1))
 
     @property

@@ -97,7 +97,7 @@ class TableStream:
         wrong = row_odds > 0
         right, own = ~wrong, weights[~wrong]
         given = given.of_rows(right)
-        completed = given.completed()
+        completed = given.completed
         seen, unknown = data.seen[right], model.normal.unknown(given, own)
         rejected = own @ np.array([(seen & ~given.used).sum(axis=1), seen.sum(axis=1)]).T
         if right.any():

@@ -34,6 +34,7 @@ class Cells:
     usable: Mask  # observed, and within the limits of the column
     tested: Mask  # (p,)
     share: float  # of wrong cells
+    own: Values | None = None  # the shares of the rows in the factors; see ``factors``
 
     def log_odds(self, squares: Values, variances: Values) -> Values:
         """The log odds that cells are wrong, given their squared residuals and variances."""
@@ -50,7 +51,8 @@ class Cells:
 
     def of(self, rows: Indices | slice) -> Cells:
         """Some of the rows."""
-        return Cells(self.table[rows], self.usable[rows], self.tested, self.share)
+        own = None if self.own is None else self.own[rows]
+        return Cells(self.table[rows], self.usable[rows], self.tested, self.share, own)
 
 
 def log_density_of_wrong(table: Values) -> Values:
@@ -105,23 +107,26 @@ def _consistent_among_many(normal: FactorNormal, cells: Cells, used: Mask) -> Gi
     So in each step all cells are rejected that look nearly as wrong as the worst of their row, and
     those that agree with the rest are taken back together.
     """
-    given, rows = normal.given(cells.table, used), np.arange(len(used))
+    given = normal.given(cells.table, used, cells.own)
+    some, rows = cells, np.arange(len(used))
     while len(rows):
-        now, some = given.of_rows(rows), cells.of(rows)
+        now = given.of_rows(rows)
         odds = np.where(now.used, some.log_odds(now.left_out_squares(), now.variance()), -np.inf)
         wrong = odds > _PART * np.maximum(odds.max(axis=1, keepdims=True), 0.0)
         left = np.sum(now.used, axis=1) - np.ceil((1 - _MOST) * np.sum(some.usable, axis=1))
         for row in np.flatnonzero(wrong.sum(axis=1) > left):
             wrong[row, np.argsort(-odds[row])[max(int(left[row]), 0) :]] = False
         changed = wrong.any(axis=1)
-        rows = rows[changed]
-        given.put(rows, normal.given(cells.table[rows], (now.used & ~wrong)[changed]))
+        rows, left_in = rows[changed], (now.used & ~wrong)[changed]
+        some = cells.of(rows)
+        given.put(rows, normal.given(some.table, left_in, some.own))
     scales = row_scales(given.used, given.a, given.diagonal)[:, None]
-    squares = (cells.table - given.completed()) ** 2
+    squares = (cells.table - given.completed) ** 2
     back = cells.log_odds(squares, given.variance() * scales) <= 0
     back &= cells.usable & ~given.used
     rows = np.flatnonzero(back.any(axis=1))
-    given.put(rows, normal.given(cells.table[rows], (given.used | back)[rows]))
+    some = cells.of(rows)
+    given.put(rows, normal.given(some.table, (given.used | back)[rows], some.own))
     return given
 
 
@@ -202,5 +207,5 @@ class _Search:
     def _predicted(self, columns: Indices) -> tuple[Values, Values]:
         """The residuals of unused cells, and the covariance of the errors of their predictions."""
         given = self._normal.given(self._cells.table, self.used)
-        residual = np.take_along_axis(self._cells.table - given.completed(), columns, axis=1)
+        residual = np.take_along_axis(self._cells.table - given.completed, columns, axis=1)
         return residual, Unused.of(self._normal.precision, self.used).covariance(columns)
