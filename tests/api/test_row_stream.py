@@ -103,7 +103,7 @@ def test_first_rows_give_the_model_of_clean() -> None:
     stream = after(Stream(1.0, None, 0), table[:400], 400)
     fitted = rr.clean(table[:400]).table
     assert fitted is not None
-    np.testing.assert_allclose(stream.rows.moments()[1], fitted.model.covariance)
+    np.testing.assert_allclose(stream.rows.moments()[1], fitted.model.predictive_covariance)
     assert stream.kept is not None
     assert after(stream, table[400:], 100).kept is None
 

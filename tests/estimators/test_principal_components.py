@@ -166,7 +166,7 @@ def test_a_wrong_cell_costs_a_bounded_part_of_the_score(pca: RobustPCA) -> None:
 def test_all_components_are_the_whole_covariance(pca: RobustPCA) -> None:
     full = RobustPCA(24).fit(TABLE)
     np.testing.assert_allclose(
-        full.get_covariance(), table_of(pca.result_).model.covariance, atol=1e-9
+        full.get_covariance(), table_of(pca.result_).model.predictive_covariance, atol=1e-9
     )
     np.testing.assert_allclose(full.noise_variance_, 0, atol=1e-9)
     np.testing.assert_allclose(full.explained_variance_[:3], pca.explained_variance_, rtol=1e-9)

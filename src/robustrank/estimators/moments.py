@@ -56,7 +56,7 @@ def _of_model(table: CleanTable) -> tuple[Values, Values, Values, float]:
     """The mean, the covariance, the noise variances and the number of rows behind the model."""
     model, rows = table.model, table.rows_of_fit
     noise = model.units.scale**2 * noise_variances(model, rows)
-    return model.mean, model.covariance, noise, rows + model.weight
+    return model.mean, model.predictive_covariance, noise, rows + model.weight
 
 
 def _of_matrix(result: Result) -> tuple[Values, Values, Values, float]:
@@ -71,7 +71,10 @@ def _of_matrix(result: Result) -> tuple[Values, Values, Values, float]:
     right[other] = 0.0
     centered, rows = left - left.mean(axis=0), len(left) - 1
     mean, noise = right @ left.mean(axis=0), np.zeros(len(right))
-    mean[other], noise[other] = table.model.mean[other], np.diag(table.model.covariance)[other]
+    mean[other], noise[other] = (
+        table.model.mean[other],
+        np.diag(table.model.predictive_covariance)[other],
+    )
     covariance = right @ (centered.T @ centered / rows) @ right.T
     return mean, covariance + np.diag(noise), noise, rows
 

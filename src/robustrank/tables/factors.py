@@ -30,8 +30,7 @@ from robustrank.tables.units import Mask, Values
 MANY = 200  # columns; with more, a covariance of all pairs takes long
 _WORK = 4e9  # multiplications for the factors of the rows of a table, which limit their number
 _BLOCK = 1_000_000  # numbers in the largest array of a block of rows, so that caches hold it
-_LEAST = 1e-3  # of the variance of a column is noise when the fit of a few factors starts
-_LEAST_REST = 1e-6  # of the factors in the direction of a row without it, up to rounding
+_LEAST = 1e-6  # share of a variance that something else has to leave, up to rounding
 _FEW = 12  # factors, of which all products for all rows are computed at once
 _COMPARED = 200  # columns whose correlations tell whether a fit has converged
 
@@ -277,7 +276,7 @@ class FactorNormal:
 
 def _left_out(shares: Values) -> Values:
     """What is added to the precision of the scores of rows that are left out, (n, k, k)."""
-    rest = np.maximum(1 - np.sum(shares**2, axis=1), _LEAST_REST)
+    rest = np.maximum(1 - np.sum(shares**2, axis=1), _LEAST)
     scaled = shares / np.sqrt(rest)[:, None]
     return np.asarray(scaled[:, :, None] * scaled[:, None, :])
 

@@ -87,7 +87,9 @@ class TableStream:
         """The mean, the covariance and the number of components, in the units of the data."""
         model = self.model
         noise = model.units.scale**2 * noise_variances(model, self.count)
-        return known_moments((model.mean, model.covariance), noise, self.rows, self.empty)
+        return known_moments(
+            (model.mean, model.predictive_covariance), noise, self.rows, self.empty
+        )
 
     def _with(self, table: Values, forgetting: float) -> TableStream:
         """The sums with those of a batch, and the range of the columns."""
@@ -123,9 +125,11 @@ class TableStream:
         np.fill_diagonal(scatter, variances)
         prior = self.model.weight / self.rows
         covariance = (1 - prior) * scatter + prior * np.diag(variances)
+        normal = Normal(mean, covariance)
         return replace(
             self.model,
-            normal=Normal(mean, covariance),
+            normal=normal,
+            reported=normal,
             wrong_cells=share(*self.cells),
             wrong_rows=share(*self.row_weights),
         )
