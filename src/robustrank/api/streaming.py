@@ -13,13 +13,13 @@ from robustrank.completion import LowRankStream
 from robustrank.result import Result, Status
 from robustrank.run import Progress
 from robustrank.tables import MANY, CleanTable, TableStream, Values, first_model, robust_units
+from robustrank.tables.separated import FAR
 
 # Rows for each component of data of low rank, so that 30 % of wrong entries are found. It is also
 # the number of rejected rows, for each component or column, with which another model is tried.
 _ROWS_FOR_EACH_COMPONENT = 5
 _LEAST_ROWS = 500  # of the first fit of the normal model: the scale of a column is accurate to 5 %
 _GROWTH = 1.25  # of the kept rows, before the model is fitted to them again
-_FAR = 5.0  # robust deviations; entries beyond are not used to find a row space
 
 RowModel = TableStream | LowRankStream
 
@@ -209,7 +209,7 @@ def _row_space(rows: Values, rank: int | None, seed: int, *, noise: bool) -> Low
 
     units = robust_units(rows)
     scaled, beyond = units.of(rows)
-    far = beyond | (np.abs(scaled) > _FAR)
+    far = beyond | (np.abs(scaled) > FAR)  # not used to find a row space
     if rows.shape[1] > MANY:  # noise is equal in the units of the data
         scale = np.full_like(units.scale, np.median(units.scale))
         units = replace(units, scale=scale, limit=np.full_like(scale, np.inf))

@@ -31,7 +31,6 @@ MANY = 200  # columns; with more, a covariance of all pairs takes long
 _WORK = 4e9  # multiplications for the factors of the rows of a table, which limit their number
 _BLOCK = 1_000_000  # numbers in the largest array of a block of rows, so that caches hold it
 _LEAST = 1e-6  # share of a variance that something else has to leave, up to rounding
-_FEW = 12  # factors, of which all products for all rows are computed at once
 _COMPARED = 200  # columns whose correlations tell whether a fit has converged
 
 
@@ -258,7 +257,7 @@ class FactorNormal:
         """The identity and F_Oᵀ F_O for each row, from its used or its unused cells."""
         F, count = self._in_noise, used.sum(axis=1)
         one = np.eye(F.shape[1])
-        if F.shape[1] <= _FEW:
+        if self.most:  # few; all products at once take less time than a loop over the rows
             return one + (used @ (F[:, :, None] * F[:, None, :]).reshape(len(F), -1)).reshape(
                 -1, *one.shape
             )

@@ -15,18 +15,21 @@ import numpy as np
 from robustrank.tables.normal import Given, Normal
 from robustrank.tables.units import Values
 
-_LEAST = 1e-8  # relative variance that is added to each column: columns may be collinear
 _POWER = 0.35  # of the bandwidth of the eigenvalues, as in the paper
 
 
 def likeliest(before: Normal, given: Given, centered: bool, least: float) -> Normal:
-    """A step of expectation-maximization, without shrinkage; ``least`` is the least variance."""
+    """A step of expectation-maximization, without shrinkage.
+
+    ``least`` is the least variance, and the share of it that is added to that of each column:
+    columns may be collinear.
+    """
     completed = given.completed
     mean = completed.mean(axis=0) * centered
     rest, unknown = completed - mean, before.unknown(given)
     covariance = (rest.T @ rest + (unknown + unknown.T) / 2) / len(completed)
     variances = np.diagonal(covariance)
-    more = np.maximum(least - variances, _LEAST * variances)
+    more = np.maximum(least - variances, least * variances)
     return Normal(mean, covariance + np.diag(more))
 
 
@@ -40,7 +43,7 @@ def less_biased(normal: Normal, rows: int) -> Normal:
 def _shrunk(correlations: Values, free: int) -> Values:
     """Correlations with smaller large eigenvalues, and larger small ones."""
     values, vectors = np.linalg.eigh(correlations)
-    ratio, inverse = len(values) / free, 1 / np.maximum(values, _LEAST)
+    ratio, inverse = len(values) / free, 1 / values
     width = (ratio**2 / len(values)) ** _POWER * inverse
     differences = inverse - inverse[:, None]
     theta = np.mean(inverse * differences / (differences**2 + width**2), axis=1)

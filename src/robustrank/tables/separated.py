@@ -21,7 +21,7 @@ from robustrank.tables.units import MEDIAN_SIZE, Mask, Values
 _STARTS = 100  # rows from which a direction is searched
 _SKEWED, _SPLITS = 8, 12  # iterations
 _ROWS = 5  # for each column; with fewer, correct rows are separated in some direction
-_FAR = 5.0  # robust deviations from the median
+FAR = 5.0  # robust deviations from the median, which correct values hardly reach
 _MOST = 0.25  # of the rows; a larger group may be a class of its own
 _SURE = 0.95  # the probability that the variance of the group is not underestimated
 # The least inflation by a group. For predictions, a group may be one of several kinds of rows that
@@ -55,7 +55,7 @@ def separated_rows(rows: Values) -> Group:
     kept = values > values[-1] * len(values) * np.finfo(float).eps
     white = centered @ (vectors[:, kept] / np.sqrt(values[kept]))
     outlying = _outlying(_directions(white) @ white.T)
-    far = outlying > _FAR
+    far = outlying > FAR
     inflation = np.where(far.mean(axis=1) <= _MOST, _inflation(outlying, far), 0.0)
     best = int(inflation.argmax())
     return Group(np.asarray(far[best]), float(inflation[best]))
