@@ -39,7 +39,7 @@ from robustrank.tables.units import Indices
 _NEARLY = 0.2
 # A low rank is searched in rows with this number of cells first; one with noise only in rows with
 # the smaller number, if they are not fewer than these.
-_CELLS, _CELLS_WITH_NOISE, _FEWEST = 500_000, 50_000, 50
+_CELLS, _CELLS_WITH_NOISE, _FEWEST = 200_000, 50_000, 50
 _MOST_WRONG = 0.5  # of the cells of a row that is not wrong altogether
 # Of a longer table, the model is fitted to this number of random rows, at least 20 for each column:
 # with more, the errors of predictions would decrease by less than 3 %.

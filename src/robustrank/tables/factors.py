@@ -57,11 +57,13 @@ def largest(A: Values, most: int = 0, near: Values | None = None) -> Components:
     """The components of a matrix, (n, p): all but one if that is not much work.
 
     If ``most`` is positive, they are not more than that. If they are few, those of a similar
-    matrix, ``near``, are improved by one step of subspace iteration instead.
+    matrix, ``near``, are improved by two steps of subspace iteration instead.
     """
     (n, p), count = A.shape, min(_most_factors(A), most or A.size)
     if near is not None and near.shape[1] == count and 2 * count < min(n, p):
-        basis = np.linalg.qr(A.T @ (A @ near))[0]
+        basis = near
+        for _ in range(2):
+            basis = np.linalg.qr(A.T @ (A @ basis))[0]
         _, sizes, axes = np.linalg.svd(A @ basis, full_matrices=False)
         values, vectors = sizes[::-1] ** 2, basis @ axes[::-1].T
         return Components(values, vectors, _rest(A, values, vectors))
