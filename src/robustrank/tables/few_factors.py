@@ -21,7 +21,7 @@ from robustrank.tables.model import (
 from robustrank.tables.units import Units, Values
 from robustrank.tables.wrong_cells import typical_squares
 
-_LOW = 10  # cells of the shorter side for each factor
+_LOW = 20  # cells of the shorter side for each factor
 
 
 def few_factors(table: Values, units: Units, report: Report | None = None) -> Distribution | None:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, SupportsFloat
+from typing import SupportsFloat
 
 import numpy as np
 from scipy.special import gammaln
@@ -22,7 +22,7 @@ from scipy.special import gammaln
 from robustrank.tables.factors import Distribution, FactorNormal
 from robustrank.tables.normal import Given, Normal
 from robustrank.tables.reported import less_biased, likeliest
-from robustrank.tables.separated import SEPARATED, WRONG, enough_rows, separated_rows
+from robustrank.tables.separated import separated_rows
 from robustrank.tables.shrinkage import shrunk
 from robustrank.tables.start import FAR, MOST_FAR, first_normal
 from robustrank.tables.units import (
@@ -46,7 +46,6 @@ _TOLERANCE = 1e-3  # largest change of a correlation in the last sweep
 _SHARES = 1e-3, 0.4
 SMALLEST = 1e-6  # variance of a column in robust units: its values are equal up to rounding
 _LARGEST_LOGARITHM = math.log(np.finfo(float).max)
-_GROUPS = 3  # of rows that are separated from the others
 _STEPS = 3  # without shrinkage; with 12, planted covariances are as accurate within 1 %
 _BEYOND = 0.25  # predictions are within the range of the column, and this share of it beyond
 
@@ -246,34 +245,23 @@ def fit_table(
     the cells are then predicted better. If the columns are not centered, the mean is zero, no
     column is straightened, and rows are divided by their size.
     """
-    fit = _best_fit(table, report, transform_skewed and center, center)
-    model = _with_reported(fit.model, Data.of(table, fit.model.units), fit.excluded)
-    return model, fit.explained
-
-
-class _Fit(NamedTuple):
-    """A model, the rows of separated groups, and what the model says about the table."""
-
-    model: TableModel
-    excluded: Mask
-    explained: Explained
-
-    @classmethod
-    def of(cls, table: Values, units: Units, report: Report | None) -> _Fit:
-        model, excluded = _fitted(first_model(table, units), table, report)
-        return cls(model, excluded, model.explain(table))
-
-
-def _best_fit(table: Values, report: Report | None, transform_skewed: bool, center: bool) -> _Fit:
-    """The fit that predicts cells best, with or without transformed columns."""
+    transform_skewed &= center
     part = 0.5 if transform_skewed else 1.0
-    fit = _Fit.of(table, first_units(table, center), part_of(report, 0.0, part))
-    plain = fit.model.units
-    units = plain.of_skewed(table[~fit.explained.wrong_rows]) if transform_skewed else plain
-    if not units.skewness.any():
-        return fit
-    fits = fit, _Fit.of(table, units, part_of(report, part, 1.0))
-    return min(fits, key=lambda one: typical_error(one.explained.expected, table, plain.scale))
+    model, explained = _fitted(table, first_units(table, center), part_of(report, 0.0, part))
+    units = plain = model.units
+    if transform_skewed:
+        units = plain.of_skewed(table[~explained.wrong_rows])
+    if units.skewness.any():
+        fits = (model, explained), _fitted(table, units, part_of(report, part, 1.0))
+        model, explained = min(
+            fits, key=lambda fit: typical_error(fit[1].expected, table, plain.scale)
+        )
+    return _with_reported(model, table), explained
+
+
+def _fitted(table: Values, units: Units, report: Report | None) -> tuple[TableModel, Explained]:
+    model = refitted(first_model(table, units), table, report)
+    return model, model.explain(table)
 
 
 def part_of(report: Report | None, begin: float, end: float) -> Report | None:
@@ -297,36 +285,11 @@ def typical_error(expected: Values, table: Values, scale: Values) -> float:
 
 def refitted(model: TableModel, table: Values, report: Report | None = None) -> TableModel:
     """The model of a table in the same units as another one, from which the fit goes on."""
-    return _fitted(model, table, report)[0]
-
-
-def _fitted(model: TableModel, table: Values, report: Report | None) -> tuple[TableModel, Mask]:
-    """The same, and the rows of separated groups."""
-    data = Data.of(table, model.units)
-    excluded = np.zeros(len(table), bool)
-    model = _converged(model, data, excluded, report)
-    tested = model.units.tested
-    if not enough_rows(len(table), int(np.count_nonzero(tested))):
-        return model, excluded
-    for groups in range(_GROUPS + 1):
-        given, row_odds = model.sort(data)
-        wrong_rows = (row_odds > 0) | excluded
-        group = ~wrong_rows
-        group[group], inflation = separated_rows(given.completed[group][:, tested])
-        if groups == _GROUPS or inflation < WRONG:
-            break
-        excluded = excluded | group
-        model = _converged(*_estimated(model, data, given, wrong_rows | excluded), excluded, report)
-    return model, excluded | (group & (inflation >= SEPARATED))
-
-
-def _converged(model: TableModel, data: Data, excluded: Mask, report: Report | None) -> TableModel:
-    """The model when it no longer changes, of rows that are not excluded."""
-    used: Mask | None = None
+    data, used = Data.of(table, model.units), None
     for sweep in range(_SWEEPS):
         given, row_odds = model.sort(data, used)
-        used, wrong_rows = given.used, (row_odds > 0) | excluded
-        previous, (model, data) = model, _estimated(model, data, given, wrong_rows)
+        used = given.used
+        previous, (model, data) = model, _estimated(model, data, given, row_odds > 0)
         if report is not None:
             report((sweep + 1) / _SWEEPS, model)
         if previous.normal.change(model.normal) < _TOLERANCE:
@@ -334,22 +297,26 @@ def _converged(model: TableModel, data: Data, excluded: Mask, report: Report | N
     return replace(model, sweeps=sweep + 1)
 
 
-def _with_reported(model: TableModel, data: Data, excluded: Mask) -> TableModel:
-    """The model with the distribution that is reported, of rows that are not excluded.
+def _with_reported(model: TableModel, table: Values) -> TableModel:
+    """The model with the distribution that is reported, without a separated group of rows.
 
-    It is the same if there are many columns, or not more rows than columns.
+    It is the same if there are many columns, or not more rows than columns. In predictions, such a
+    group may be one of several kinds of rows that have to be predicted, so that it counts there.
     """
-    now, normal = model, model.normal
+    now, normal, group = model, model.normal, np.zeros(len(table), bool)
     if not isinstance(normal, Normal):
         return model
-    for _ in range(_STEPS):
+    data = Data.of(table, model.units)
+    for step in range(_STEPS):
         given, row_odds = now.sort(data)
-        rows = ~((row_odds > 0) | excluded)
+        rows = row_odds <= 0
+        if step == 0:
+            group[rows] = separated_rows(given.completed[rows][:, model.units.tested])
+        rows &= ~group
         count = int(np.count_nonzero(rows))
         if count <= normal.dimensions + 1:
             return model
-        given = given.of_rows(rows)
-        normal = likeliest(normal, given, model.units.centered, SMALLEST)
+        normal = likeliest(normal, given.of_rows(rows), model.units.centered, SMALLEST)
         now = replace(now, normal=normal)
     return replace(model, reported=less_biased(normal, count))
 

@@ -11,8 +11,6 @@ distance than a wide one, which can be the long tail of a skewed column.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.special import chdtri
 
@@ -24,32 +22,17 @@ _ROWS = 5  # for each column; with fewer, correct rows are separated in some dir
 FAR = 5.0  # robust deviations from the median, which correct values hardly reach
 _MOST = 0.25  # of the rows; a larger group may be a class of its own
 _SURE = 0.95  # the probability that the variance of the group is not underestimated
-# The least inflation by a group. For predictions, a group may be one of several kinds of rows that
-# have to be predicted, unless it is very far: one of 24 % of the rows of the Boston table has 9.9.
-# The covariance is that of the majority: correct rows of 60 random tables, 8 for each column, reach
-# 1.0 (normal), 1.7 (t with 3 degrees of freedom) and 2.8 (log-normal).
-WRONG, SEPARATED = 10.0, 3.0
+# By how much the group widens the distribution in its direction, relative to the variance of the
+# others or of the group, the larger of which counts. Correct rows of 60 random tables, 8 for each
+# column, reach 1.0 (normal), 1.7 (t with 3 degrees of freedom) and 2.8 (log-normal).
+_INFLATION = 3.0
 
 
-def enough_rows(rows: int, columns: int) -> bool:
-    """Whether rows are not separated in some direction by chance."""
-    return columns > 0 and rows >= _ROWS * columns
-
-
-class Group(NamedTuple):
-    """A group of rows, and by how much it widens the distribution in its direction.
-
-    This is relative to the variance of the others or of the group, the larger of which counts.
-    """
-
-    rows: Mask
-    inflation: float
-
-
-def separated_rows(rows: Values) -> Group:
-    """The group of rows that is separated most, maybe not clearly; ``rows`` have no NaN."""
-    if not enough_rows(*rows.shape):
-        return Group(np.zeros(len(rows), bool), 0.0)
+def separated_rows(rows: Values) -> Mask:
+    """The rows of a separated group, none if there is no such group; ``rows`` have no NaN."""
+    none = np.zeros(len(rows), bool)
+    if not rows.size or len(rows) < _ROWS * rows.shape[1]:
+        return none
     centered = rows - rows.mean(axis=0)
     values, vectors = np.linalg.eigh(centered.T @ centered / len(rows))
     kept = values > values[-1] * len(values) * np.finfo(float).eps
@@ -58,7 +41,7 @@ def separated_rows(rows: Values) -> Group:
     far = outlying > FAR
     inflation = np.where(far.mean(axis=1) <= _MOST, _inflation(outlying, far), 0.0)
     best = int(inflation.argmax())
-    return Group(np.asarray(far[best]), float(inflation[best]))
+    return np.asarray(far[best]) if inflation[best] >= _INFLATION else none
 
 
 def _outlying(projections: Values) -> Values:
