@@ -125,6 +125,7 @@ NOT_TUNED = {
     "tables/factors.py:_COMPARED": _TIME,
     "tables/factors.py:_LEAST": _ROUNDING,
     "tables/factors.py:_WORK": _TIME,
+    "tables/few_factors.py:_SURE": _QUANTILE,
     "tables/held_out.py:_CLEARLY": _QUANTILE,
     "tables/held_out.py:held_out": _FORMULA,
     "tables/held_out.py:held_out#2": _QUANTILE,

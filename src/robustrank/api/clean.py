@@ -153,14 +153,12 @@ def _cleaned(
                 for transposed in _orientations(values, center)
             ]
             best = min(fits, key=_Fit.error) if len(fits) > 1 else fits[0]
+            nearly = _is_nearly_exact(best.of_sample())
+            other = best.with_few_factors(rng, watch) if nearly else None
+            best = best if other is None else best.or_better(other, rng)
             found = best.explains(values)
-            if _is_nearly_exact(found):
-                other = best.with_few_factors(rng, watch)
-                if other is None:  # they leave nothing, or more than noise
-                    exact = _of_low_rank(found, rng, run)
-                else:
-                    best = best.or_better(other, rng)
-                    found = best.explains(values)
+            if nearly and other is None:  # few factors leave nothing, or more than noise
+                exact = _of_low_rank(found, rng, run)
             report = watch.during("held out", best.transposed)
             errors = held_out(
                 best.sample, best.model, best.explained, rng, report, transposed=best.transposed
@@ -211,7 +209,12 @@ class _Fit:
         """The table as the model explains it."""
         if self.sample.size < values.size:
             return _explained(values, self.model, self.transposed)
-        return CleanTable.of(values, self.model, self.explained, transposed=self.transposed)
+        return self.of_sample()
+
+    def of_sample(self) -> CleanTable:
+        """The rows it was fitted to as the model explains them."""
+        rows = self.sample.T if self.transposed else self.sample
+        return CleanTable.of(rows, self.model, self.explained, transposed=self.transposed)
 
     def with_few_factors(self, rng: np.random.Generator, watch: _Watch) -> _Fit | None:
         """A fit with few factors, if they leave only noise.

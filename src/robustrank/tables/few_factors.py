@@ -6,6 +6,8 @@ the start, until the largest eigenvalue of what is left is one that noise alone 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from robustrank.tables.factors import Distribution, FactorNormal, edge_of_noise
@@ -21,6 +23,7 @@ from robustrank.tables.model import (
 from robustrank.tables.units import Units, Values
 from robustrank.tables.wrong_cells import typical_squares
 
+_SURE = 2.02  # the quantile of 99 % of the Tracy–Widom distribution
 _LOW = 20  # cells of the shorter side for each factor
 
 
@@ -50,4 +53,10 @@ def _leaves_noise(model: TableModel, data: Data, count: int) -> bool:
     values = np.linalg.svd(rows, compute_uv=False)[count:] ** 2
     usual = values.sum() / (rows.shape[1] - count)
     effective = given.used[some].sum() / rows.shape[1]
-    return bool(values[0] <= edge_of_noise(rows.shape[1], effective) * usual)
+    return bool(values[0] <= _largest_of_noise(rows.shape[1], effective) * usual)
+
+
+def _largest_of_noise(columns: int, rows: float) -> float:
+    """The largest eigenvalue that noise has, which fluctuates by the Tracy–Widom law."""
+    n, p = math.sqrt(rows), math.sqrt(columns)
+    return edge_of_noise(columns, rows) * (1 + _SURE * math.cbrt(1 / n + 1 / p) / (n + p))
