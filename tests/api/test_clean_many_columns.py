@@ -9,7 +9,7 @@ import pytest
 
 import robustrank as rr
 from robustrank.estimators import RobustImputer, RobustPCA
-from robustrank.tables import MANY, Mask, Values
+from robustrank.tables import MANY, Mask, Normal, Values
 from robustrank.tables.factors import FactorNormal
 
 
@@ -185,3 +185,14 @@ def test_a_callback_that_returns_true_once_stops_the_call(stage: str, noise: flo
     assert result.stopped is rr.StopReason.CALLBACK
     assert len(answers) == 1
     assert np.isfinite(result.frame).all()
+
+
+def test_a_call_that_is_stopped_while_factors_are_tried_has_the_fit_before() -> None:
+    table = planted(120, 60, noise=0.02)[1]
+    stopped = rr.clean(table, callback=lambda now: now.stage == "factors")
+    assert stopped.stopped is rr.StopReason.CALLBACK
+    assert stopped.table is not None
+    assert isinstance(stopped.table.model.normal, Normal)
+    whole = rr.clean(table).table
+    assert whole is not None
+    assert isinstance(whole.model.normal, FactorNormal)

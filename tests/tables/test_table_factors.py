@@ -95,7 +95,6 @@ def test_the_search_among_many_columns_goes_on_from_an_earlier_answer() -> None:
     [
         (lambda one: one.variances, lambda full: full.variances),
         (lambda one: one.conditional_variances, lambda full: full.conditional_variances),
-        (lambda one: one.times(np.eye(12)), lambda full: full.covariance),
         (lambda one: one.axes(3)[0], lambda full: full.axes(3)[0]),
         (lambda one: one.axes(3)[1], lambda full: full.axes(3)[1]),
         (lambda one: one.covariance, lambda full: full.covariance),

@@ -153,6 +153,7 @@ def _cleaned(
                 for transposed in _orientations(values, center)
             ]
             best = min(fits, key=_Fit.error) if len(fits) > 1 else fits[0]
+            watch.latest = best.model, best.transposed
             nearly = _is_nearly_exact(best.of_sample())
             other = best.with_few_factors(rng, watch) if nearly else None
             best = best if other is None else best.or_better(other, rng)
@@ -275,7 +276,7 @@ class _Watch:
         """What a stage reports its progress to."""
 
         def report(fraction: float, model: TableModel) -> None:
-            self.latest = self.latest if stage == "held out" else (model, transposed)
+            self.latest = (model, transposed) if stage == "normal model" else self.latest
             self.steps += 1
             check = Check(self.steps, math.nan, math.nan, 0, self._run.seconds, math.nan)
             self._run.report(

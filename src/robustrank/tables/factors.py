@@ -24,7 +24,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from robustrank.tables.normal import ROUNDING, Given, HasCovariance, Normal, with_signs
+from robustrank.tables.normal import ROUNDING, Given, Normal, with_signs
 from robustrank.tables.units import Mask, Values
 
 MANY = 200  # columns; with more, a covariance of all pairs takes long
@@ -126,10 +126,6 @@ class FactorNormal:
         used = np.ones((1, len(self.mean)), bool)
         return np.asarray(self.given(self.mean[None], used).variance()[0])
 
-    def times(self, vectors: Values) -> Values:
-        """Row vectors times the covariance."""
-        return np.asarray((vectors @ self.loadings) @ self.loadings.T + vectors * self.noise)
-
     def full(self) -> Normal:
         """The same distribution with its covariance as a matrix."""
         return Normal(self.mean, self.covariance)
@@ -138,7 +134,7 @@ class FactorNormal:
         """The same distribution about another mean."""
         return replace(self, mean=mean)
 
-    def change(self, after: HasCovariance) -> float:
+    def change(self, after: object) -> float:
         """The usual change of the noise variances, and of the covariances of some of the columns.
 
         They are in deviations of the columns; or relative to the noise, if the number of factors is
@@ -165,9 +161,12 @@ class FactorNormal:
         Their largest entries are positive.
         """
         size = len(self.mean)
-        operator = LinearOperator(
-            (size, size), matvec=lambda vector: self.times(vector.reshape(-1)), dtype=float
-        )
+
+        def times(vector: Values) -> Values:
+            flat = vector.reshape(-1)
+            return np.asarray(self.loadings @ (flat @ self.loadings) + flat * self.noise)
+
+        operator = LinearOperator((size, size), matvec=times, dtype=float)
         values, vectors = eigsh(operator, k=count, v0=np.ones(size))
         return with_signs(vectors.T[::-1]), np.asarray(values[::-1])
 

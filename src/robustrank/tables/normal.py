@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,17 +27,6 @@ from robustrank.tables.units import Indices, Mask, Values
 _BLOCK = 4_000_000  # numbers in the largest array of a block of rows
 ROUNDING = 1e-12  # the least precision of a cell given the others, relative to Ω_jj
 LOG_2_PI = math.log(2 * math.pi)
-
-
-class HasCovariance(Protocol):
-    """A distribution with a mean and a covariance."""
-
-    @property
-    def mean(self) -> Values:
-        """The mean of the rows."""
-
-    def times(self, vectors: Values) -> Values:
-        """Row vectors times the covariance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +57,6 @@ class Normal:
         """The variance of each column given all others."""
         return np.asarray(1 / np.diagonal(self.precision))
 
-    def times(self, vectors: Values) -> Values:
-        """Row vectors times the covariance."""
-        return np.asarray(vectors @ self.covariance)
-
     def full(self) -> Normal:
         """The same distribution; see ``factors.FactorNormal``."""
         return self
@@ -80,7 +65,7 @@ class Normal:
         """The same distribution about another mean."""
         return replace(self, mean=mean)
 
-    def change(self, after: HasCovariance) -> float:
+    def change(self, after: object) -> float:
         """The largest change of a covariance to that of another one, in its deviations."""
         if not isinstance(after, Normal):
             return math.inf
