@@ -63,6 +63,17 @@ def test_other_tables_have_no_few_factors(table: Values, why: str) -> None:
     assert found(table) is None, why
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_what_rounding_leaves_is_not_noise(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    table = low_rank(3, noise=0.0, shape=(200, 100))
+    table[:60] = 8 * rng.choice([-1, 1], 100) + 0.2 * rng.standard_normal((60, 100))
+    wrong = np.asarray(rng.random(table.shape) < 0.1)
+    wrong[:60] = False
+    table[wrong] += 20 * rng.choice([-1, 1], np.count_nonzero(wrong))
+    assert found(table) is None
+
+
 def test_what_too_few_factors_leave_is_not_noise() -> None:
     table = low_rank(3)
     units = first_units(table)

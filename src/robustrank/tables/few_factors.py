@@ -12,6 +12,7 @@ import numpy as np
 
 from robustrank.tables.factors import Distribution, FactorNormal, edge_of_noise
 from robustrank.tables.model import (
+    SMALLEST,
     Data,
     Report,
     TableModel,
@@ -28,12 +29,17 @@ _LOW = 20  # cells of the shorter side for each factor
 
 
 def few_factors(table: Values, units: Units, report: Report | None = None) -> Distribution | None:
-    """The distribution of the rows with the fewest factors; None if those are many."""
+    """The distribution of the rows with the fewest factors.
+
+    None if those are many, or if nothing is left that could be noise.
+    """
     data, first = Data.of(table, units), first_model(table, units).normal
     most = min(table.shape) // _LOW
     for count in range(1, most + 1):
         part = part_of(report, (count - 1) / most, count / most)
         model = refitted(model_of(units, FactorNormal.of(first, count)), table, part)
+        if np.median(model.normal.conditional_variances) <= SMALLEST:
+            return None
         if _leaves_noise(model, data, count):
             return model.normal
     return None
